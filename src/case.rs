@@ -38,6 +38,7 @@ pub mod provenance;
 pub mod quarantine;
 pub mod seal;
 
+pub use check::KEEP_APART;
 pub use check_judges::{check_judges, check_named_judges, unfit};
 pub use evidence_keys::EvidenceKeys;
 pub use graders::{GraderFolder, GraderPlace, WrittenGrader};
@@ -136,6 +137,27 @@ impl Case {
     /// Returns true if permission requests are evidence in this case, whatever the policy answers.
     pub fn wants_requests(&self) -> bool {
         self.requires.interaction == Some(true) || self.graders.iter().any(|grader| grader.kind.needs().interaction)
+    }
+
+    /// Returns the files and folders of the case that its agent must not see.
+    pub fn kept_from_agent(&self) -> impl Iterator<Item = &Path> {
+        let oracle = self.oracle.as_ref().map(Oracle::path);
+        let scripts = self.demo_scripts.values().map(PathBuf::as_path);
+        [Some(self.file.as_path()), self.hidden.as_deref(), oracle].into_iter().flatten().chain(scripts)
+    }
+
+    /// Returns why a file or folder that a variant lays under this key cannot be given to the agent of the case, if it would show
+    /// files of the case or of its graders.
+    pub fn shown_by(&self, key: &str, given: &Path) -> Option<String> {
+        let evals = self.evals_in(given).filter(|_| key == "skills");
+        let of_graders = check::files_of_graders(self.graders.iter().map(Arc::as_ref));
+        check::shows(given, evals.as_deref(), self.kept_from_agent().chain(of_graders))
+    }
+
+    /// Returns the part of a skill's folder that is not laid for the case, as a path within the folder: its first folder on
+    /// the way to the case or one of its suites, such as `evals`.
+    pub fn evals_in(&self, skill: &Path) -> Option<PathBuf> {
+        check::evals_in(skill, self.sources.iter().map(|source| source.file.as_path()))
     }
 
     /// Returns the file name of a script of the demo agent: `<case>.demo.yaml`, or

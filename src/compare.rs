@@ -27,6 +27,7 @@ pub mod summary;
 mod trend;
 
 use crate::fold::{CaseTrials, KnownSum};
+use crate::judgement::tolerance;
 use crate::rounding::{factor, p_value, percent_bound};
 use crate::run::RunRecord;
 use crate::statistics::gates::GateVerdict;
@@ -73,7 +74,7 @@ pub struct Options {
 pub struct Comparison {
     /// Version of the JSON form.
     pub version: u32,
-    /// Version of the program.
+    /// Version of `evals`.
     pub evals: String,
     /// The worst verdict of all pairs.
     pub verdict: EffectVerdict,
@@ -230,6 +231,9 @@ pub struct Pair {
     pub enough_differ: bool,
     /// The minimum detectable effect, and the numbers of cases and trials needed to detect a smaller one.
     pub power: Option<Power>,
+    /// True if trials were retried after an attempt that counts in no score, whose cost is in the cost of the trial.
+    #[serde(skip)]
+    pub retried: bool,
     /// Caveats of the comparison.
     pub doubts: Vec<Doubt>,
     /// The cases, the largest loss first.
@@ -250,7 +254,7 @@ impl Pair {
 
     /// Returns true if the level is above the usual one, because the scores of a run were evaluated several times.
     pub fn is_at_higher_level(&self) -> bool {
-        self.level > LEVEL + 1e-9
+        tolerance::exceeds(self.level, LEVEL)
     }
 
     /// Returns the caveat that belongs to the verdict wherever the verdict is stated: chance can explain the best of several
@@ -273,8 +277,7 @@ impl Pair {
     /// Returns the sentence that costs and tokens of retried trials count different attempts, if trials were retried.
     /// Without it, twice the cost for the same tokens would seem to be a higher price.
     pub fn note_on_retries(&self) -> Option<&'static str> {
-        let retried = self.doubts.iter().any(|doubt| doubt.about == About::Retries);
-        retried.then_some("the cost includes retried attempts, tokens and time do not")
+        self.retried.then_some("the cost includes retried attempts, tokens and time do not")
     }
 }
 
@@ -419,7 +422,9 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Interner, options: &Options) -> Re
         }
         let mut doubts = doubts((old_side, old), (new_side, new), &joined);
         if old_side.interleaved && old_side.run == new_side.run {
-            doubts.extend(trend::trend(&joined.cases));
+            // Trials that ran again later are in no half of the run.
+            let apart = doubts::ran_apart(old, new, &joined);
+            doubts.extend(apart.or_else(|| trend::trend(&joined.cases)));
         }
         let Some(effect) = effect else { continue };
         doubts.extend(few_differ::few_differ(&joined.cases, &effect, level, options.margin));
@@ -630,6 +635,7 @@ fn pair(
         could_be_significant: effect.could_be_significant,
         enough_differ: effect.enough_differ,
         power: power::power_of(cases, effect, options.margin, level),
+        retried: [old, new].into_iter().any(|arm| arm.cases.values().any(|case| case.tried_again > 0)),
         doubts,
         cases: cases::rows(cases, (old.made.is_mixed(), new.made.is_mixed())),
         slices: cases::slices(cases, level, options.margin),

@@ -22,7 +22,7 @@ mod places;
 
 pub use content::content;
 pub use lay::{can_be_laid, check_skills_of_workspace, lay};
-pub use places::{Item, Laid, items};
+pub use places::{Item, Laid, folder_variables, items, not_found, not_found_by_user};
 
 /// The files that a case or a variant adds to a trial, beside the files of the workspace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

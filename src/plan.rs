@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use globset::{GlobBuilder, GlobMatcher};
 
 use crate::attachment::{self, Kind};
-use crate::case::{BetweenTurns, Case, LoadError};
+use crate::case::{BetweenTurns, Case, KEEP_APART, LoadError};
 use crate::experiment::Arm;
 use crate::gateway::route::{CaseModel, Mode};
 use crate::harness::catalog::Catalog;
@@ -18,6 +18,8 @@ use crate::overlay;
 use crate::sandbox;
 use crate::text::{plural, some_of};
 use crate::yaml::words;
+
+pub mod arm_doubts;
 
 /// The requests of the command line.
 #[derive(Debug, Clone, Default)]
@@ -119,6 +121,9 @@ pub enum PlanError {
     /// The filters leave no case.
     #[error("no case is left: {0}")]
     Nothing(String),
+    /// A filter matches no case, whether or not others do.
+    #[error("{0}")]
+    Unmatched(String),
     /// An invalid glob.
     #[error("`--case {0}` is not a glob")]
     BadGlob(String),
@@ -229,6 +234,7 @@ fn cells_of_arms<'a>(
     let (mut cells, mut refused) = (Vec::new(), Vec::new());
     // Without the other arms, nothing is compared with the baseline but the baseline itself.
     let arms = asked.arms.get(..if asked.aa { 1 } else { asked.arms.len() }).unwrap_or(&asked.arms);
+    refused.extend(arms.iter().flat_map(|arm| shown_cases(arm, cases)));
     for case in cases {
         for arm in arms {
             for harness in harnesses_of_arm(arm, case, asked) {
@@ -246,7 +252,12 @@ fn cells_of_arms<'a>(
                     // The key that alone has the same effect is the one to point at.
                     let key = arm.layer.written().into_iter().find(|key| of(&arm.only(key)).is_some());
                     let message = format!("harness `{harness}` cannot take the variant `{}`: {why}", arm.name);
-                    refused.push(arm.error(key, message, "remove the key, or choose another harness"));
+                    let (with, on) = (arm.case(case), arm.manifest(manifest));
+                    let help = match overlay::not_found(&with.overlay, &on, &with.env) {
+                        Some(_) => "remove the variable, or lay it into the workspace with `in: project`",
+                        None => "remove the key, or choose another harness",
+                    };
+                    refused.push(arm.error(key, message, help));
                 }
                 cells.push(Cell { case, manifest, arm: arm.name.clone(), model, skip });
             }
@@ -263,6 +274,21 @@ fn cells_of_arms<'a>(
     let mut seen = BTreeSet::new();
     refused.retain(|error| seen.insert(error.to_string()));
     if refused.is_empty() { Ok(cells) } else { Err(PlanError::Arms(refused)) }
+}
+
+/// Returns an error for each file or folder that an arm lays and that would show an agent files of its case: the agents of that arm
+/// could read how they are graded, or the solution.
+pub fn shown_cases(arm: &Arm, cases: &[&Case]) -> Vec<LoadError> {
+    let shown = arm.laid().filter_map(|(key, path)| {
+        let mut messages = cases.iter().filter_map(|case| case.shown_by(key, path));
+        let (first, others) = (messages.next()?, messages.count());
+        let message = match others {
+            0 => first,
+            others => format!("{first}; the same holds for {}", plural(others, "other case")),
+        };
+        Some(arm.error(Some(key), message, KEEP_APART))
+    });
+    shown.collect()
 }
 
 /// Returns the pairs of arms whose agents get the same in some cases, with the cases in which they differ, if any: with no
@@ -286,21 +312,6 @@ fn same_arms(cases: &[&Case], catalog: &Catalog, asked: &PlanRequest) -> Vec<(Ve
         }
     }
     found
-}
-
-/// Returns notes about arms that are the same in some of the planned cases.
-pub fn same_in_part(cases: &[Case], catalog: &Catalog, asked: &PlanRequest) -> Vec<String> {
-    let Ok(kept) = filter(cases, asked) else { return Vec::new() };
-    let partly = same_arms(&kept, catalog, asked).into_iter().filter(|(differ, ..)| !differ.is_empty());
-    let note = |(differ, first, second): (Vec<String>, String, String)| {
-        let same = kept.len() - differ.len();
-        format!(
-            "the variants `{first}` and `{second}` are the same in {} of {}: the case has what the variant adds",
-            same,
-            plural(kept.len(), "case")
-        )
-    };
-    partly.map(note).collect()
 }
 
 /// Returns the cells of a single arm, each followed by its copy.
@@ -371,33 +382,52 @@ fn harnesses_of_arm<'a>(arm: &'a Arm, case: &'a Case, asked: &'a PlanRequest) ->
 
 fn filter<'a>(cases: &'a [Case], asked: &PlanRequest) -> Result<Vec<&'a Case>, PlanError> {
     let globs = asked.cases.iter().map(|text| glob(text)).collect::<Result<Vec<_>, _>>()?;
+    refuse_unmatched(cases, asked, &globs)?;
     let named = |case: &&Case| globs.is_empty() || globs.iter().any(|glob| glob.is_match(&case.id));
     let tagged = |case: &&Case| asked.tags.is_empty() || asked.tags.iter().any(|tag| case.tags.contains(tag));
     let kept: Vec<&Case> = cases.iter().filter(named).filter(tagged).collect();
     if kept.is_empty() {
+        // Each filter alone matches a case.
         let mut filters: Vec<String> = asked.cases.iter().map(|glob| format!("--case {glob}")).collect();
         filters.extend(asked.tags.iter().map(|tag| format!("--tag {tag}")));
-        let known = |what: &str, words: BTreeSet<&str>, near: Option<String>| match words.len() {
-            0 => format!("there are no {what}"),
-            _ => match near {
-                Some(near) => format!("{near}The {what} are {}", some_of(words, 8)),
-                None => format!("the {what} are {}", some_of(words, 8)),
-            },
-        };
-        // The filter that nothing matches says what there is.
-        let of_ids = cases.iter().any(|case| named(&case)) && !asked.tags.is_empty();
-        let known = if of_ids {
-            let tags: BTreeSet<&str> = cases.iter().flat_map(|case| &case.tags).map(String::as_str).collect();
-            let near = asked.tags.iter().find_map(|tag| near_tag(tag, &tags));
-            known("tags", tags, near)
-        } else {
-            let ids: BTreeSet<&str> = cases.iter().map(|case| case.id.as_str()).collect();
-            let near = asked.cases.iter().find_map(|glob| near_case(glob, &ids));
-            known("cases", ids, near)
-        };
+        let selected = cases.iter().filter(named);
+        let tags: BTreeSet<&str> = selected.flat_map(|case| &case.tags).map(String::as_str).collect();
+        let known = known("tags", "of the cases that --case selects ", tags, None);
         return Err(PlanError::Nothing(format!("{} matches none of the cases; {known}", filters.join(" "))));
     }
     Ok(kept)
+}
+
+/// Refuses filters that match none of the cases, also beside others that match some: one of them is probably mistyped.
+fn refuse_unmatched(cases: &[Case], asked: &PlanRequest, globs: &[GlobMatcher]) -> Result<(), PlanError> {
+    let matches_none = |glob: &GlobMatcher| !cases.iter().any(|case| glob.is_match(&case.id));
+    let unmatched = asked.cases.iter().zip(globs).filter(|(_, glob)| matches_none(glob));
+    let unmatched: Vec<&String> = unmatched.map(|(text, _)| text).collect();
+    let nothing = |option: &str, texts: &[&String], known: String| {
+        let filters: Vec<String> = texts.iter().map(|text| format!("{option} {text}")).collect();
+        Err(PlanError::Unmatched(format!("{} matches none of the cases; {known}", filters.join(" "))))
+    };
+    if !unmatched.is_empty() {
+        let ids: BTreeSet<&str> = cases.iter().map(|case| case.id.as_str()).collect();
+        let near = unmatched.iter().find_map(|glob| near_case(glob, &ids));
+        return nothing("--case", &unmatched, known("cases", "", ids, near));
+    }
+    let tags: BTreeSet<&str> = cases.iter().flat_map(|case| &case.tags).map(String::as_str).collect();
+    let unmatched: Vec<&String> = asked.tags.iter().filter(|tag| !tags.contains(tag.as_str())).collect();
+    if !unmatched.is_empty() {
+        let near = unmatched.iter().find_map(|tag| near_tag(tag, &tags));
+        return nothing("--tag", &unmatched, known("tags", "", tags, near));
+    }
+    Ok(())
+}
+
+/// Returns what a filter could have matched. `whose` ends with a space, unless it is empty.
+fn known(what: &str, whose: &str, words: BTreeSet<&str>, near: Option<String>) -> String {
+    match (words.len(), near) {
+        (0, _) => format!("there are no {what} {whose}").trim_end().to_owned(),
+        (_, Some(near)) => format!("{near}The {what} {whose}are {}", some_of(words, 8)),
+        (_, None) => format!("the {what} {whose}are {}", some_of(words, 8)),
+    }
 }
 
 /// Returns the tag that was probably meant.
@@ -406,11 +436,17 @@ fn near_tag(tag: &str, known: &BTreeSet<&str>) -> Option<String> {
     Some(format!("did you mean `{near}`? "))
 }
 
-/// Returns the glob that was probably meant: all cases below a folder, or the case with a similar ID.
+/// Returns the glob that was probably meant: all cases below a folder, a case of this name in a folder, or the case with a similar
+/// ID.
 fn near_case(text: &str, known: &BTreeSet<&str>) -> Option<String> {
     let folder = format!("{}/", text.trim_end_matches('/'));
     if known.iter().any(|id| id.starts_with(&folder)) {
         return Some(format!("did you mean `--case '{folder}*'`? "));
+    }
+    let name = format!("/{text}");
+    let below: BTreeSet<&str> = known.iter().copied().filter(|id| id.ends_with(&name)).collect();
+    if !below.is_empty() {
+        return Some(format!("did you mean {}? ", some_of(below.into_iter().map(|id| format!("`{id}`")), 3)));
     }
     let near = words::nearest(text, &known.iter().copied().collect::<Vec<_>>())?.to_owned();
     Some(format!("did you mean `{near}`? "))
@@ -446,6 +482,9 @@ fn check_script(case: &Case, manifest: &Manifest) -> Result<(), PlanError> {
 /// Returns the parts of the case that the harness cannot take: without them, the case would be a different one.
 fn not_offered(case: &Case, manifest: &Manifest) -> Option<String> {
     if let Err(why) = overlay::items(&case.overlay, manifest) {
+        return Some(format!("the case {why}"));
+    }
+    if let Some(why) = overlay::not_found(&case.overlay, manifest, &case.env) {
         return Some(format!("the case {why}"));
     }
     if !case.mcp_servers.is_empty() && manifest.servers_via() == ServersVia::None {

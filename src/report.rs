@@ -106,11 +106,14 @@ pub struct Report {
     pub aa: Option<SelfCheck>,
     /// Everything that can decide the exit code.
     pub decisions: Vec<Decision>,
-    /// True if an engine is still using the run, and trials are missing.
+    /// True if an engine is still using the run, and trials or the end of the run are missing.
     pub going_on: bool,
+    /// True if every planned trial has a result, and the run did not reach its end: its snapshots may not have been compared or
+    /// accepted, and a run with `--trials auto` may lack trials.
+    pub lacks_end: bool,
     /// The reason why the engine could not finish the run, if it could not.
     pub broken_off: Option<String>,
-    /// The exit code of the command, if it does not follow from the decisions: the user interrupted the run, or it broke
+    /// The exit code of the command, if it does not follow from the exit decisions: the user interrupted the run, or it broke
     /// off.
     pub exit_code: Option<u8>,
 }
@@ -128,6 +131,8 @@ pub struct RunContext {
     pub broken_off: Option<String>,
     /// The exit code of the command, if it does not follow from the results.
     pub exit_code: Option<u8>,
+    /// True if the run did not reach its end.
+    pub lacks_end: bool,
 }
 
 /// The number of trials by verdict.
@@ -223,6 +228,7 @@ impl Report {
         going_on: bool,
     ) -> Self {
         let not_run = run.trials.len().saturating_sub(results.len());
+        let beside = RunContext { lacks_end: lacks_end(folder, &run), ..beside };
         let mut gathered = Gathered::new(&run);
         results.iter().for_each(|result| gathered.add_stored(result, folder));
         Self::of(run, gathered, Results::Whole(results), not_run, &folder.path, beside, going_on)
@@ -241,6 +247,7 @@ impl Report {
         match folder.fold_to_read_again(&run, begin, |gathered, result| gathered.add_stored(&result, folder)) {
             Some((gathered, stored)) => {
                 let not_run = not_run(gathered.trials.len());
+                let beside = RunContext { lacks_end: lacks_end(folder, &run), ..beside };
                 Ok(Self::of(run, gathered, Results::Stored(stored), not_run, &folder.path, beside, going_on))
             }
             None => {
@@ -260,10 +267,11 @@ impl Report {
         beside: RunContext,
         going_on: bool,
     ) -> Self {
-        let Gathered { summary, mut cells, again, asked, halves, activation, mut note_facts, trials, models } =
+        let Gathered { summary, mut cells, again, mut asked, halves, activation, mut note_facts, trials, models } =
             gathered;
         for found in unfinished::of(&run, &RunFolder::open(folder), cells.open(&run, &trials), going_on) {
             cells.add_unfinished(found.trial, &found.attempts);
+            asked.add_unfinished(&found.attempts);
             note_facts.unfinished += usize::from(!found.is_running);
         }
         if not_run > 0 {
@@ -294,7 +302,8 @@ impl Report {
             activation,
             aa,
             decisions: Vec::new(),
-            going_on: going_on && not_run > 0,
+            going_on: going_on && (not_run > 0 || beside.lacks_end),
+            lacks_end: beside.lacks_end && not_run == 0,
             broken_off: beside.broken_off,
             exit_code: beside.exit_code,
         };
@@ -352,6 +361,11 @@ impl Report {
         let (case, harness, arm) = (cell.case.clone(), cell.harness.clone(), cell.arm.clone());
         Some(TrialId { case, harness, arm, trial: trial.trial })
     }
+}
+
+/// Returns true if a stored run did not reach its end, or if that is unknown.
+fn lacks_end(folder: &RunFolder, run: &RunRecord) -> bool {
+    folder.lacks_end(run).unwrap_or(true)
 }
 
 /// Returns the exit code of a report. 1 if a snapshot differs. Otherwise, the exit code of the gates, if there

@@ -7,7 +7,7 @@ use strum::IntoStaticStr;
 
 use crate::gateway::exchange::Source;
 use crate::grade::GradeRecord;
-use crate::grade::judge_record::PolicyRecord;
+use crate::grade::judge_record::{AskedFigures, EarlierUsage, JudgeRecord, PolicyRecord};
 use crate::ids::{CellId, TrialId, TrialRecord};
 use crate::trace::amount::Amount;
 use crate::trace::usage::Measure;
@@ -106,10 +106,19 @@ pub struct TrialResult {
 }
 
 impl TrialResult {
+    /// Returns the usage of the judges of this attempt, one for each grade of judges.
+    pub fn used_by_judges(&self) -> impl Iterator<Item = AskedFigures> {
+        self.grades.iter().filter_map(|grade| grade.judge.as_ref()).map(JudgeRecord::used)
+    }
+
+    /// Returns the usage of the policy's model in this attempt, if it was called.
+    pub fn used_by_policy(&self) -> Option<AskedFigures> {
+        self.policy_model.as_ref().map(PolicyRecord::used)
+    }
+
     /// Returns the cost in US dollars of the models that the engine itself called: judges, and the policy's model.
-    fn asked_cost(&self) -> Amount<f64> {
-        let judges = self.grades.iter().filter_map(|grade| Some(grade.judge.as_ref()?.used()));
-        let asked = judges.chain(self.policy_model.as_ref().map(PolicyRecord::used));
+    pub fn asked_cost(&self) -> Amount<f64> {
+        let asked = self.used_by_judges().chain(self.used_by_policy());
         asked.fold(Amount::Exact(0.0), |sum, used| sum.plus(used.cost()))
     }
 
@@ -146,16 +155,27 @@ impl TrialResult {
         self.agent_ran() && !matches!(self.model_from, Some(Source::Cassette | Source::Script))
     }
 
-    /// Returns the known costs of the trial in US dollars: of the attempt that counts, and of earlier attempts.
-    pub fn costs_usd(&self) -> impl Iterator<Item = f64> + use<> {
-        let own = self.metrics.cost_usd.filter(|_| self.was_paid());
-        [own, self.earlier_attempts.and_then(|earlier| earlier.cost_usd)].into_iter().flatten()
+    /// Returns the earlier attempts with the same inputs as the attempt that counts. `None` if there are none.
+    pub fn retried_attempts(&self) -> Option<EarlierAttempts> {
+        self.earlier_attempts.and_then(|earlier| earlier.without_discarded())
     }
 
-    /// Returns true if all costs are known.
+    /// Returns the earlier attempts with other inputs, whose results were discarded. `None` if there are none.
+    pub fn discarded_attempts(&self) -> Option<DiscardedAttempts> {
+        self.earlier_attempts.and_then(|earlier| earlier.discarded)
+    }
+
+    /// Returns the known costs of the trial in US dollars: of the attempt that counts, and of earlier attempts, without those
+    /// whose results were discarded.
+    pub fn costs_usd(&self) -> impl Iterator<Item = f64> + use<> {
+        let own = self.metrics.cost_usd.filter(|_| self.was_paid());
+        [own, self.retried_attempts().and_then(|earlier| earlier.cost_usd)].into_iter().flatten()
+    }
+
+    /// Returns true if all of these costs are known.
     pub fn cost_is_known(&self) -> bool {
         (!self.was_paid() || self.metrics.cost().is_some_and(Amount::is_exact))
-            && self.earlier_attempts.is_none_or(|earlier| earlier.cost_unknown == 0)
+            && self.retried_attempts().is_none_or(|earlier| earlier.cost_unknown == 0)
     }
 
     /// Returns true if the stored verdict differs from the recorded verdict.
@@ -255,6 +275,66 @@ pub struct EarlierAttempts {
     /// Attempts that finished by the journal and whose files are missing. `count` and `cost_unknown` include them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub missing: u32,
+    /// The usage of judge models in these attempts. Absent if none was called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judges: Option<EarlierUsage>,
+    /// The usage of the model of the policy `llm` in these attempts. Absent if none was called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<EarlierUsage>,
+    /// The attempts among these whose results were discarded, with those before them (`--changed rerun`). Absent if there are
+    /// none, and in results of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub discarded: Option<DiscardedAttempts>,
+    /// True if the trial had finished and a resumed run ran it again (`--rerun`, `--changed rerun`), so that it ran later than
+    /// the other trials. Absent in results of older versions.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ran_later: bool,
+}
+
+/// Attempts of a trial with other inputs than the attempt that counts. Their cost was spent, and is not that of the trial.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct DiscardedAttempts {
+    /// The number of these attempts.
+    pub count: u32,
+    /// The number of the last of these attempts. Those after it count.
+    pub last: u32,
+    /// The reported cost in US dollars. Absent if no attempt reported it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// Attempts in which an agent ran and whose cost is unknown or a lower bound.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cost_unknown: u32,
+}
+
+impl EarlierAttempts {
+    /// Returns these attempts without those whose results were discarded, or `None` if there are no others.
+    pub fn without_discarded(&self) -> Option<Self> {
+        let Some(discarded) = self.discarded else { return Some(*self) };
+        let count = self.count.saturating_sub(discarded.count);
+        // If nothing is left, none of the others reported a cost.
+        let cost = self.cost_usd.map(|cost| cost - discarded.cost_usd.unwrap_or(0.0));
+        (count > 0).then(|| Self {
+            count,
+            cost_usd: cost.filter(|cost| *cost > 0.0),
+            cost_unknown: self.cost_unknown.saturating_sub(discarded.cost_unknown),
+            missing: self.missing.min(count),
+            discarded: None,
+            ..*self
+        })
+    }
+
+    /// Returns the cost in US dollars of the models that the engine itself called.
+    pub fn asked_cost(&self) -> Amount<f64> {
+        let asked = self.judges.iter().chain(&self.policy).map(EarlierUsage::used);
+        asked.fold(Amount::Exact(0.0), |sum, used| sum.plus(used.cost()))
+    }
+
+    /// Adds the usage of the models that the engine itself called in another attempt.
+    pub fn add_asked(&mut self, result: &TrialResult) {
+        result.used_by_judges().for_each(|used| EarlierUsage::add_to(&mut self.judges, &used));
+        result.used_by_policy().iter().for_each(|used| EarlierUsage::add_to(&mut self.policy, used));
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]

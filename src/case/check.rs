@@ -10,6 +10,8 @@ use serde_json::Value;
 use super::Source;
 use super::file::{CASE_ONLY, GitLayer, Layer, WorkspaceLayer, servers};
 use super::mcp_servers;
+use crate::grader::Grader;
+use crate::harness::HOME_IS_PRIVATE;
 use crate::harness::catalog::is_path;
 use crate::interaction::Interaction;
 use crate::overlay::SkillSource;
@@ -18,9 +20,10 @@ use crate::values::{Fraction, PathGlob};
 use crate::workspace;
 use crate::yaml::{self, Step, StepPart, YamlError, words};
 
-/// Returns all errors in a file that can be found without other files. Its paths are already absolute.
-pub(super) fn check(source: &Source, layer: &Layer, is_suite: bool) -> Vec<YamlError> {
-    let mut checks = Checks { source, errors: Vec::new() };
+/// Returns all errors in a file that can be found without other files. Its paths are already absolute. With `starts_agents`, the
+/// file may also set nothing that a trial refuses.
+pub(super) fn check(source: &Source, layer: &Layer, is_suite: bool, starts_agents: bool) -> Vec<YamlError> {
+    let mut checks = Checks { source, starts_agents, errors: Vec::new() };
     if is_suite {
         checks.suite();
     } else {
@@ -61,6 +64,7 @@ pub(super) fn quarantine(own: &Source, merged: &Layer) -> Option<YamlError> {
 
 struct Checks<'a> {
     source: &'a Source,
+    starts_agents: bool,
     errors: Vec<YamlError>,
 }
 
@@ -187,6 +191,9 @@ impl Checks<'_> {
             if name.is_empty() || name.contains(['=', '\0']) {
                 let message = format!("`{}` cannot name an environment variable", words::short(name));
                 self.add(&[Key("env"), Key(name)], StepPart::Key, message, "a name is not empty and holds no `=`");
+            } else if name == "HOME" && self.starts_agents {
+                let help = "remove it; to give one command another home, write `HOME=FOLDER command`";
+                self.add(&[Key("env"), Key(name)], StepPart::Key, HOME_IS_PRIVATE.to_owned(), help);
             } else if value.contains('\0') {
                 let message = format!("the value of `{name}` holds a NUL character");
                 self.add(&[Key("env"), Key(name)], StepPart::Value, message, "environment variables cannot hold it");
@@ -530,9 +537,35 @@ fn groups(regex: &Regex) -> String {
     format!("the regex has {those}; `$0` is the whole match, `$$` a dollar sign")
 }
 
+/// Returns a path without links, or as it is if it does not exist.
+fn resolved(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+/// Returns the files that graders read or run. Their paths are absolute.
+pub(super) fn files_of_graders<'a>(graders: impl IntoIterator<Item = &'a Grader>) -> impl Iterator<Item = &'a Path> {
+    // A word of a command that names no file beside the case is relative.
+    graders.into_iter().flat_map(|grader| grader.kind.spec().named_files()).filter(|file| file.is_absolute())
+}
+
+/// The folders of a skill that its agent needs: cases in one of them do not make it a folder of cases.
+const PARTS_OF_SKILL: [&str; 9] =
+    ["assets", "bin", "lib", "reference", "references", "resources", "scripts", "src", "templates"];
+
+/// Returns the folder directly within a skill's folder that holds one of these files: the first of them counts. It is left out
+/// whole, because it may hold further cases. `None` if the folder is a part that the agent needs.
+pub(super) fn evals_in<'a>(skill: &Path, files: impl IntoIterator<Item = &'a Path>) -> Option<PathBuf> {
+    let skill = resolved(skill);
+    let first = files.into_iter().find_map(|file| {
+        let folder = resolved(file.parent()?);
+        let below = folder.strip_prefix(&skill).ok()?;
+        below.components().next().map(|first| PathBuf::from(first.as_os_str()))
+    });
+    first.filter(|folder| !PARTS_OF_SKILL.iter().any(|part| folder == Path::new(part)))
+}
+
 /// Returns true if a path is in a folder. Either of them may be a link.
 fn is_within(path: &Path, folder: &Path) -> bool {
-    let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     path.starts_with(folder) || resolved(path).starts_with(resolved(folder))
 }
 
@@ -568,10 +601,11 @@ pub(super) fn unreachable_servers(sources: &[Arc<Source>], layer: &Layer) -> Vec
     wrong.collect()
 }
 
-/// Returns an error for each file that the agent must not see and would find in its workspace. The layer is merged;
-/// the sources are ordered from the outermost suite to the case.
-pub(super) fn leaks(sources: &[Arc<Source>], layer: &Layer) -> Vec<YamlError> {
-    let Some(copy) = layer.workspace.as_ref().and_then(|workspace| workspace.copy.as_ref()) else { return Vec::new() };
+/// Returns an error for each file that the agent must not see and would find in its workspace, or in a skill, an instruction file
+/// or an attachment. The layer is merged; the sources are ordered from the outermost suite to the case. A workspace may contain
+/// files of graders: a grader may ask whether the agent left a file as it was.
+pub(super) fn leaks(sources: &[Arc<Source>], layer: &Layer, graders: &[Grader]) -> Vec<YamlError> {
+    let copy = layer.workspace.as_ref().and_then(|workspace| workspace.copy.as_ref());
     let oracle = layer.oracle.as_ref();
     let kept: [(&[Step<'_>], _); 4] = [
         (&[Key("hidden")], layer.hidden.as_ref()),
@@ -581,17 +615,84 @@ pub(super) fn leaks(sources: &[Arc<Source>], layer: &Layer) -> Vec<YamlError> {
     ];
     let mut errors = Vec::new();
     for (steps, folder) in kept {
-        let Some(folder) = folder.filter(|folder| is_within(folder, copy)) else { continue };
-        // The innermost file that sets the key counts.
-        let Some(source) = sources.iter().rev().find(|it| yaml::find(&it.text, steps, StepPart::Value).is_some())
-        else {
+        let (Some(folder), Some(copy)) = (folder, copy) else { continue };
+        let (shown, works_in) = (paths::shown(folder), paths::shown(copy));
+        let (message, help) = if is_within(folder, copy) {
+            let message = format!("`{}` is in the folder that the agent works in", shown.display());
+            (message, "put it beside that folder, where the agent cannot read it")
+        } else if is_within(copy, folder) {
+            let (shown, works_in) = (shown.display(), works_in.display());
+            let message = format!("`{shown}` contains the folder that the agent works in, `{works_in}`");
+            (message, "put what the agent works on into a folder of its own beside this one")
+        } else {
             continue;
         };
-        let message = format!("`{}` is in the folder that the agent works in", paths::shown(folder).display());
+        let Some(source) = innermost(sources, steps) else { continue };
         let error = YamlError::at_steps(&source.shown, &source.text, steps, StepPart::Value, message);
-        errors.push(error.with_help("put it beside that folder, where the agent cannot read it"));
+        errors.push(error.with_help(help));
+    }
+    let skills = layer.skills.iter().flatten().map(|entry| entry.path.as_path());
+    let skills = skills.enumerate().map(|(number, path)| (vec![Key("skills"), Item(number)], path));
+    let attachments = layer.attachments.iter().flatten().map(PathBuf::as_path);
+    let attachments = attachments.enumerate().map(|(number, path)| (vec![Key("attachments"), Item(number)], path));
+    let instructions = layer.instructions.iter().filter_map(|it| it.file.as_deref());
+    let instructions = instructions.map(|path| (vec![Key("instructions")], path));
+    let file = sources.last().map(|source| source.file.as_path());
+    for (steps, path) in skills.chain(attachments).chain(instructions) {
+        let (is_skill, is_attachment) = (steps.starts_with(&[Key("skills")]), steps.starts_with(&[Key("attachments")]));
+        let evals = evals_in(path, sources.iter().map(|source| source.file.as_path())).filter(|_| is_skill);
+        // A grader may ask whether the agent copied an attachment, but not attach the check itself.
+        let of_graders = graders.iter().filter(|grader| !is_attachment || grader.kind.spec().runs_named_files());
+        let own = kept.iter().filter_map(|(_, own)| own.map(PathBuf::as_path)).chain(files_of_graders(of_graders));
+        let Some(source) = innermost(sources, steps.get(..1).unwrap_or_default()) else { continue };
+        let of_suite = file.filter(|file| *file != source.file && is_within(file, path));
+        let message = match of_suite.filter(|_| evals.is_none()) {
+            // The same for each case of a suite, so it is reported once.
+            Some(_) => Some(format!("`{}` contains cases whose agents get it", paths::shown(path).display())),
+            None => shows(path, evals.as_deref(), file.into_iter().chain(own)),
+        };
+        let Some(message) = message else { continue };
+        let steps = source.left_out.written(&steps);
+        let error = YamlError::at_steps(&source.shown, &source.text, &steps, StepPart::Value, message);
+        errors.push(error.with_help(KEEP_APART));
     }
     errors
+}
+
+/// The help for a file or folder that would show the agent files of its case.
+pub const KEEP_APART: &str = "give the agent a file or folder of its own, without files of the case or its graders; a \
+                              skill may have a folder of its cases, such as `evals`, which is not laid";
+
+/// Returns the innermost file that sets a key.
+fn innermost<'a>(sources: &'a [Arc<Source>], steps: &[Step<'_>]) -> Option<&'a Arc<Source>> {
+    sources.iter().rev().find(|source| yaml::find(&source.text, steps, StepPart::Value).is_some())
+}
+
+/// Returns why a file or folder cannot be given to an agent, if it cannot: it contains a file that the agent must not see, or is a
+/// part of such a folder. `kept` are the files and folders that the agent must not see; `evals` is a part of the given folder that
+/// the agent does not get.
+pub(super) fn shows<'a>(
+    given: &Path,
+    evals: Option<&Path>,
+    kept: impl IntoIterator<Item = &'a Path>,
+) -> Option<String> {
+    let real = resolved(given);
+    let left_out = evals.map(|evals| real.join(evals));
+    let mut kept = kept.into_iter().filter(|kept| left_out.as_ref().is_none_or(|folder| !is_within(kept, folder)));
+    kept.find_map(|kept| {
+        let of_kept = resolved(kept);
+        let (shown, own) = (paths::shown(given), paths::shown(kept));
+        let (shown, own) = (shown.display(), own.display());
+        if real == of_kept {
+            Some(format!("the agent must not see `{shown}`, which belongs to its case"))
+        } else if kept.starts_with(given) || of_kept.starts_with(&real) {
+            Some(format!("`{shown}` contains `{own}`, which the agent must not see"))
+        } else if given.starts_with(kept) || real.starts_with(&of_kept) {
+            Some(format!("`{shown}` is in `{own}`, which the agent must not see"))
+        } else {
+            None
+        }
+    })
 }
 
 /// Returns why a text cannot be the id of a case, if it cannot. Folders are named after the id.

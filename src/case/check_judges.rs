@@ -20,7 +20,7 @@ pub fn unfit(model: &ModelName, catalog: &Catalog) -> Option<(String, String)> {
     let manifest = &entry.manifest;
     let why = if !manifest.adapter.starts_a_process() {
         "plays a recording, whatever it is asked"
-    } else if !manifest.script_variants().is_empty() {
+    } else if manifest.plays_a_script() {
         "plays the script of a case, whatever it is asked"
     } else if model.of_harness.is_some() && !manifest.model_selection() {
         let help = format!("write `harness:{short}` alone, or add a `model:` route to its manifest");
@@ -97,7 +97,7 @@ fn of_named(name: &str, library: &Library, catalog: &Catalog) -> Vec<YamlError> 
 
 fn of_entry(entry: &GraderEntry, catalog: &Catalog, error: impl Fn(&[OwnedStep], &str) -> YamlError) -> Vec<YamlError> {
     let GraderOrName::Kind(kind) = &entry.what else { return Vec::new() };
-    let judges = kind.judges().iter().enumerate();
+    let judges = kind.spec().judges().iter().enumerate();
     judges
         .filter_map(|(number, model)| {
             let (message, help) = unfit(model, catalog)?;

@@ -144,7 +144,7 @@ impl Case {
     }
 
     fn calibrations(&self) -> impl Iterator<Item = PathBuf> {
-        let named = self.graders.iter().filter_map(|grader| grader.kind.calibration());
+        let named = self.graders.iter().filter_map(|grader| grader.kind.spec().calibration());
         named.map(|file| view::normalise(&self.folder().join(file)))
     }
 
@@ -168,10 +168,14 @@ impl Case {
     /// # Errors
     /// Returns an error if the folder of a script cannot be read.
     fn helpers(&self) -> io::Result<BTreeSet<PathBuf>> {
+        let scripts = self.graders.iter().filter(|grader| grader.kind.spec().runs_named_files());
+        let scripts = scripts.flat_map(|grader| grader.kind.spec().named_files());
+        let scripts: Vec<PathBuf> = scripts.filter_map(|file| self.folder().join(file).canonicalize().ok()).collect();
+        if scripts.is_empty() {
+            // Most cases have none, and a run may have many cases: their paths are not resolved for nothing.
+            return Ok(BTreeSet::new());
+        }
         let named: BTreeSet<PathBuf> = self.files_of_graders().filter_map(|file| file.canonicalize().ok()).collect();
-        let scripts = self.graders.iter().filter(|grader| grader.kind.runs_named_files());
-        let scripts = scripts.flat_map(|grader| grader.named_files());
-        let scripts = scripts.filter_map(|file| self.folder().join(file).canonicalize().ok());
         let case = self.folder().canonicalize().unwrap_or_else(|_| self.folder().to_owned());
         let mut found = BTreeSet::new();
         for script in scripts {
@@ -202,7 +206,8 @@ impl Case {
     }
 
     fn files_of_graders(&self) -> impl Iterator<Item = PathBuf> {
-        self.graders.iter().flat_map(|grader| grader.named_files()).map(|named| self.folder().join(named))
+        let named = self.graders.iter().flat_map(|grader| grader.kind.spec().named_files());
+        named.map(|named| self.folder().join(named))
     }
 }
 

@@ -274,7 +274,7 @@ impl Layer {
         ];
         let attachments = self.attachments.iter().flatten().map(PathBuf::as_path);
         let graders = self.graders.iter().filter_map(|entry| match &entry.what {
-            GraderOrName::Kind(kind) => Some(kind.named_files()),
+            GraderOrName::Kind(kind) => Some(kind.spec().named_files()),
             GraderOrName::Use(_) => None,
         });
         let skills = self.skills.iter().flatten().map(|skill| skill.path.as_path());

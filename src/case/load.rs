@@ -28,6 +28,8 @@ pub struct LoadContext {
     pub graders: GraderFolder,
     /// The named policies.
     pub policies: PolicyFolder,
+    /// True if no agent is started: what an agent must not get or see is then no error.
+    pub without_agents: bool,
 }
 
 /// Cases, and notes for the user.
@@ -110,7 +112,7 @@ pub fn case_files(asked: &[PathBuf]) -> Vec<PathBuf> {
 
 fn load_found(found: find::FoundFiles, asked: &[PathBuf], context: &LoadContext) -> Result<Loaded, Vec<LoadError>> {
     let find::FoundFiles { candidates, suites, mut errors, strays } = found;
-    let mut files = Files::default();
+    let mut files = Files { without_agents: context.without_agents, ..Files::default() };
     let (experiments, candidates): (Vec<_>, Vec<_>) =
         candidates.into_iter().partition(|candidate| files.is_experiment(&candidate.file));
     let cases = files.choose(candidates, suites);
@@ -196,7 +198,7 @@ fn expanded(
         match grader::expand(std::slice::from_ref(&grader.entry), &library) {
             Ok(mut expanded) => {
                 // A suite's scripts lie beside the suite.
-                expanded.iter_mut().for_each(|of_entry| of_entry.count_from(grader.folder()));
+                expanded.iter_mut().for_each(|of_entry| of_entry.kind.spec_mut().count_from(grader.folder()));
                 grader.expands_to = expanded.len();
                 graders.extend(expanded);
             }
@@ -228,7 +230,7 @@ struct Read {
 
 impl Read {
     /// Reads a file, or takes its text if it is known.
-    fn of(file: &Path, text: Option<String>, is_suite: bool) -> Self {
+    fn of(file: &Path, text: Option<String>, is_suite: bool, starts_agents: bool) -> Self {
         let shown = paths::shown(file);
         let (text, parsed) = match text.map_or_else(|| yaml::read(&shown), Ok) {
             Ok(text) => {
@@ -244,7 +246,7 @@ impl Read {
         let source = Source { shown, file: file.to_path_buf(), text, left_out };
         if let Some(layer) = &mut layer {
             layer.rebase(file.parent().unwrap_or(file));
-            let more = check::check(&source, layer, is_suite);
+            let more = check::check(&source, layer, is_suite, starts_agents);
             errors.extend(more.into_iter().filter(|error| !error.doubted(&source.left_out)));
         }
         Self { source: Arc::new(source), layer: layer.map(Box::new), errors }
@@ -254,6 +256,8 @@ impl Read {
 /// Every file that was read.
 #[derive(Debug, Default)]
 struct Files {
+    /// True if no agent is started.
+    without_agents: bool,
     /// The known facts about folders.
     folders: find::Folders,
     read: HashMap<PathBuf, Read>,
@@ -321,8 +325,8 @@ impl Files {
         if !self.read.contains_key(file) {
             self.order.push(file.to_path_buf());
         }
-        let text = self.texts.remove(file);
-        self.read.entry(file.to_path_buf()).or_insert_with(|| Read::of(file, text, is_suite))
+        let (text, starts_agents) = (self.texts.remove(file), !self.without_agents);
+        self.read.entry(file.to_path_buf()).or_insert_with(|| Read::of(file, text, is_suite, starts_agents))
     }
 
     /// Returns the case of a file, unless there are errors in it or in its suites.
@@ -352,7 +356,6 @@ impl Files {
         let own = sources.last()?.clone();
         let mut wrong = Vec::new();
         let id = self.id(&merged, candidate, &own, &mut wrong);
-        wrong.extend(check::leaks(&sources, &merged));
         wrong.extend(check::quarantine(&own, &merged));
         wrong.extend(check::unreachable_servers(&sources, &merged));
         let named_graders = named(&graders, &context.graders, &mut wrong);
@@ -363,6 +366,9 @@ impl Files {
             wrong.push(YamlError::at(&own.shown, &own.text, found, message).with_help(help));
         }
         let expanded = expanded(&mut graders, &context.graders, &own, &mut wrong);
+        if !context.without_agents {
+            wrong.extend(check::leaks(&sources, &merged, &expanded));
+        }
         let named_policy = named_policy(&mut merged, &sources, &context.policies, &mut wrong);
         // A part that is missing in one file of the case may make another part look wrong.
         wrong.retain(|error| !sources.iter().any(|source| error.doubted(&source.left_out)));
@@ -380,7 +386,8 @@ impl Files {
         case.graders = expanded
             .into_iter()
             .map(|mut grader| {
-                grader.belongs_to(&CaseOf { id: &case.id, snapshots: &snapshots, settings: &case.snapshot });
+                let case = CaseOf { id: &case.id, snapshots: &snapshots, settings: &case.snapshot };
+                grader.kind.spec_mut().belongs_to(&case);
                 Arc::new(grader)
             })
             .collect();

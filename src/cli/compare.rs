@@ -1,5 +1,6 @@
 //! `evals compare`: compares two runs, the models of one run, or a run with its baseline.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -7,6 +8,7 @@ use std::path::{Path, PathBuf};
 use super::grade::stored_run::origins;
 use super::output::{self, Content};
 use super::pager::{self, PagerArgs};
+use super::snapshot::acceptance::Acceptance;
 use super::{CliError, RunsFolder, complete, named_run};
 use crate::baseline::{self, Baseline};
 use crate::compare::gate::{Demand, GateRequest, NO_REGRESSIONS};
@@ -25,6 +27,7 @@ use crate::run::merge::replaced::result_digests;
 use crate::run::user_file::write_named;
 use crate::run::{RunError, RunRecord};
 use crate::runner;
+use crate::text::some_of;
 use crate::values::Fraction;
 
 /// The default seed.
@@ -169,9 +172,10 @@ pub fn of_report(report: WholeReport<'_>) -> Compared {
     let mut words = Interner::default();
     let mut new = Side { origins, ..Side::of_run(record) };
     let mut open = OpenTrials::of(record);
+    let acceptance = Acceptance::of(&folder, record);
     for result in report.all_results() {
         open.see(result);
-        new.add(result, &mut words);
+        new.add(&acceptance.counted(result), &mut words);
     }
     add_unfinished(&mut new, record, &folder, open, folder.is_in_use());
     let baseline = record.experiment.is_none().then(|| baseline::found(record)).flatten();
@@ -332,20 +336,26 @@ pub fn comparable(runs: &Path, name: &str, usage: Use, words: &mut Interner) -> 
     }
     // Asked first: a run that ends in this moment has all of its results.
     let is_going_on = folder.is_in_use();
-    let begin = || (Side::of_run(&record), record.trials.len(), OpenTrials::of(&record));
-    let (side, missing, open) = folder.fold_results(&record, begin, |(side, missing, open), result| {
+    let acceptance = Acceptance::of(&folder, &record);
+    let begin = || (Side::of_run(&record), record.trials.len(), OpenTrials::of(&record), Vec::new());
+    let folded = folder.fold_results(&record, begin, |(side, missing, open, not_accepted), result| {
         super::terminal::tell_if_not_as_judged(&result);
-        side.add(&result, words);
+        let counted = acceptance.counted(&result);
+        if matches!(counted, Cow::Owned(_)) {
+            not_accepted.push(result.cell().to_string());
+        }
+        side.add(&counted, words);
         *missing = missing.saturating_sub(1);
         open.see(&result);
-    })?;
+    });
+    let (side, missing, open, not_accepted) = folded?;
     let left = UnfinishedTrials::of(&folder, &record, missing)?;
     let origins = origins_of(&folder, &record)?;
     let is_in_parts = record.shard.is_some() || MergedFrom::of(&folder.path)?.is_some();
     let digests = if is_in_parts { result_digests(&folder)? } else { HashMap::new() };
     let mut side = Side { origins, digests, ..side };
     // A gate counts trials that did not run as not completed; those of a run that is going on may still be completed.
-    if left.any() && (usage != Use::Gated || is_going_on) {
+    if left.any() && (usage != Use::Gated || is_going_on || left.lacks_plan) {
         let word = run_word(&record, &folder.path);
         let go_on = match (record.graded, is_going_on) {
             (true, _) => String::new(),
@@ -359,7 +369,35 @@ pub fn comparable(runs: &Path, name: &str, usage: Use, words: &mut Interner) -> 
         )));
     }
     add_unfinished(&mut side, &record, &folder, open, is_going_on);
+    if !not_accepted.is_empty() {
+        tell_not_accepted(&record, &folder, not_accepted, usage)?;
+    }
     Ok((side, record))
+}
+
+/// Notes that trials count as ungraded, because they have passed for snapshots that were not accepted. `cells` are their cells.
+///
+/// # Errors
+/// Returns an error if the run is read for a baseline, which would lack the scores of these trials.
+pub fn tell_not_accepted(
+    record: &RunRecord,
+    folder: &RunFolder,
+    mut cells: Vec<String>,
+    usage: Use,
+) -> Result<(), CliError> {
+    let count = plural(cells.len(), "trial");
+    cells.dedup();
+    let (run, word) = (&record.run, run_word(record, &folder.path));
+    let why = format!(
+        "the `snapshot` graders of {count} have passed because the run accepts its snapshots, and these were not accepted: {}; \
+         accept them with `evals snapshot accept {word}`, or compare them again with `evals run --resume {word}`",
+        some_of(cells, 5)
+    );
+    if usage == Use::Baseline {
+        return Err(CliError::unreadable(format!("run {run} cannot be a baseline: {why}")));
+    }
+    super::terminal::note(format_args!("note: run {run}: these trials count as ungraded: {why}"));
+    Ok(())
 }
 
 /// Adds the cost of the attempts that no result includes. A regraded run has finished, and can have such attempts of the
@@ -377,17 +415,23 @@ struct UnfinishedTrials {
     not_run: usize,
     /// Trials that have a result and are to run again, because a retry or `--rerun` was interrupted.
     not_run_again: usize,
+    /// True if the run did not reach its end.
+    lacks_end: bool,
+    /// True if the run may lack trials that no plan has yet (`--trials auto`).
+    lacks_plan: bool,
 }
 
 impl UnfinishedTrials {
     /// Counts the trials that a run has not finished. `not_run` is the number of those without a result.
     fn of(folder: &RunFolder, record: &RunRecord, not_run: usize) -> Result<Self, RunError> {
         let waiting = runner::waiting(folder, &record.trials, &HashSet::new())?.len();
-        Ok(Self { not_run, not_run_again: waiting.saturating_sub(not_run) })
+        let lacks_end = folder.lacks_end(record)?;
+        let lacks_plan = lacks_end && record.options.looks.is_some();
+        Ok(Self { not_run, not_run_again: waiting.saturating_sub(not_run), lacks_end, lacks_plan })
     }
 
     fn any(self) -> bool {
-        self.not_run + self.not_run_again > 0
+        self.not_run + self.not_run_again > 0 || self.lacks_end
     }
 
     /// Returns the addition to the command that resumes the run: a plain `--resume` leaves out the trials that an interrupted
@@ -400,7 +444,14 @@ impl UnfinishedTrials {
         let parts = [(self.not_run, "not run"), (self.not_run_again, "not run again")];
         let parts = parts.into_iter().filter(|(count, _)| *count > 0);
         let parts = parts.map(|(count, what)| format!("{} of {planned} {what}", plural(count, "trial")));
-        parts.collect::<Vec<_>>().join(", ")
+        let text = parts.collect::<Vec<_>>().join(", ");
+        match text.is_empty() {
+            true if self.lacks_plan => {
+                "it did not reach its end, and further trials may be missing (--trials auto)".to_owned()
+            }
+            true => "it did not reach its end".to_owned(),
+            false => text,
+        }
     }
 }
 

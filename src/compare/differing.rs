@@ -6,7 +6,7 @@ use crate::statistics::paired;
 use crate::statistics::power::{POWER, cases_with_events, share_with_events};
 
 /// The maximum number of differing cases in the search for the number of cases needed. Usual levels need far fewer.
-const MOST: u64 = 1_000;
+const MAX_DIFFERING_CASES: u64 = 1_000;
 
 /// An interval over cases that differ by the same amount in one direction, while the others do not differ.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -46,7 +46,7 @@ impl Differing {
     /// Returns the number of cases, at least `from`, of which so many differ with 80 % power that the interval excludes 0, if
     /// this share of cases differs.
     pub fn cases(self, share: f64, from: u64) -> Option<u64> {
-        (1..=MOST).find_map(|differ| {
+        (1..=MAX_DIFFERING_CASES).find_map(|differ| {
             let cases = cases_with_events(differ, share, POWER)?.max(from);
             self.needed(cases).is_some_and(|needed| needed <= differ).then_some(cases)
         })

@@ -11,11 +11,12 @@ use crate::case::digest::may_differ_behind_links;
 use crate::fold::CaseTrials;
 use crate::ids::without_copy;
 use crate::models;
+use crate::plan::arm_doubts::ArmDoubt;
 use crate::reason_text::first_few_long;
 use crate::text::{plural, some_of};
 
 /// The maximum number of names in a caveat.
-const NAMES: usize = 4;
+const MAX_NAMES: usize = 4;
 /// The maximum number of texts for one reason in a caveat.
 const REASONS: usize = 2;
 
@@ -36,6 +37,8 @@ pub fn doubts(old: (&Side, &Arm), new: (&Side, &Arm), joined: &Joined<'_>) -> Ve
     }
     found.extend(of_variants(old, new));
     found.extend([old.1, new.1].into_iter().filter_map(of_mixed_variant));
+    found.extend(of_same_variants(old, new, joined));
+    found.extend(of_skills_of_one(old, new, joined));
     found.extend(of_snapshots(old.1, new.1));
     found.extend([old.1, new.1].into_iter().flat_map(of_loaded));
     found.extend(of_models(old.1, new.1));
@@ -43,6 +46,7 @@ pub fn doubts(old: (&Side, &Arm), new: (&Side, &Arm), joined: &Joined<'_>) -> Ve
     found.extend([old.1, new.1].into_iter().flat_map(of_trials));
     found.extend(of_prices(old, new));
     found.extend(of_numbers(joined));
+    found.extend([old.0, new.0].into_iter().filter_map(|side| of_kept(side, joined)));
     found.extend(unknown_versions(old.1, new.1));
     found.extend(unknown_models(old.1, new.1));
     found
@@ -72,7 +76,7 @@ pub enum About {
     OtherHarness,
     /// A side was graded again, and no agent was run for it.
     Graded,
-    /// Trials were retried after an attempt that counts in no score.
+    /// Trials were retried after an attempt that counts in no score, or ran again because their inputs had changed.
     Retries,
     /// The sandboxes of the trials differ.
     Sandbox,
@@ -92,7 +96,7 @@ pub enum About {
     Times,
     /// Costs come from a price table, or the sides have different ones.
     Prices,
-    /// The runs were made by different versions of the program.
+    /// The runs were made by different versions of `evals`.
     Version,
     /// Several models answered in one arm, different models answered under the same name, or another model than the requested
     /// one answered.
@@ -105,11 +109,12 @@ pub enum About {
     Errors,
     /// Trials are ungraded.
     Ungraded,
-    /// The variants of the sides differ, or one changed in the middle of a run.
+    /// The variants of the sides differ, or one changed in the middle of a run; or the two variants are the same in some cases,
+    /// or a grader asks for a skill that only one of them has.
     Variant,
-    /// Agents loaded skills that their trials should not have, or had the user's own home.
+    /// Agents loaded skills that their trials should not have, had the user's own home, or could read files of their own cases.
     Loaded,
-    /// The difference changed while the trials ran.
+    /// The difference changed while the trials ran, or trials of one arm ran later than those of the other.
     Trend,
     /// The verdict `equivalent` rests on the spread of few cases.
     FewDiffer,
@@ -177,7 +182,7 @@ fn same_trials(old: &Side, new: &Side) -> Vec<Doubt> {
     let those = match shared.as_slice() {
         [] => None,
         [run] => Some(format!("run {run}")),
-        several => Some(format!("runs {}", some_of(several, NAMES))),
+        several => Some(format!("runs {}", some_of(several, MAX_NAMES))),
     };
     let doubt = |those: String| {
         let text = format!("both sides grade the same trials, those of {those}; no agent ran in between");
@@ -200,6 +205,49 @@ fn of_variants(old: (&Side, &Arm), new: (&Side, &Arm)) -> Option<Doubt> {
         _ => return None,
     };
     Some(Doubt::new(About::Variant, text))
+}
+
+/// Returns a caveat about cases in which the agents of both arms got the same, so that they show no effect of the variant.
+fn of_same_variants(old: (&Side, &Arm), new: (&Side, &Arm), joined: &Joined<'_>) -> Option<Doubt> {
+    if old.0.run != new.0.run || old.0.baseline || old.1.harness != new.1.harness {
+        return None;
+    }
+    let (was, is) = (without_copy(&old.1.column), without_copy(&new.1.column));
+    let same = new.1.same_as.get(was).or_else(|| old.1.same_as.get(is))?;
+    let cases: BTreeSet<String> = joined.cases.iter().map(|case| case.id.to_owned()).collect();
+    let (of, cases) = (cases.len(), cases.intersection(same).cloned().collect::<BTreeSet<String>>());
+    let (first, second) = (was.to_owned(), is.to_owned());
+    (!cases.is_empty()).then(|| Doubt::new(About::Variant, ArmDoubt::Same { first, second, cases, of }.to_string()))
+}
+
+/// Returns caveats about skills that counted graders of cases ask for and that only one of the two arms has.
+fn of_skills_of_one(old: (&Side, &Arm), new: (&Side, &Arm), joined: &Joined<'_>) -> Vec<Doubt> {
+    let mut found = Vec::new();
+    for (arm, other) in [(old.1, new.1), (new.1, old.1)] {
+        for (skill, cases) in &arm.lacks_skills {
+            let of_other = other.lacks_skills.get(skill);
+            let is_compared = |id: &&String| joined.cases.iter().any(|case| case.id == id.as_str());
+            let alone = cases.iter().filter(|id| of_other.is_none_or(|others| !others.contains(*id)));
+            let cases: BTreeSet<String> = alone.filter(is_compared).cloned().collect();
+            if !cases.is_empty() {
+                let (arm, skill) = (without_copy(&arm.column).to_owned(), skill.clone());
+                found.push(Doubt::new(About::Variant, ArmDoubt::Lacks { arm, skill, cases }.to_string()));
+            }
+        }
+    }
+    found
+}
+
+/// Returns a caveat if in some case more trials of one arm than of the other had finished and ran again in a resumed run: they
+/// ran apart from those that they are compared with.
+pub(super) fn ran_apart(old: &Arm, new: &Arm, joined: &Joined<'_>) -> Option<Doubt> {
+    let differ = joined.cases.iter().filter(|case| case.old.ran_later != case.new.ran_later);
+    let (was, is) = differ.fold((0, 0), |(was, is), case| (was + case.old.ran_later, is + case.new.ran_later));
+    let later = [(was, &old.name), (is, &new.name)].into_iter().filter(|(count, _)| *count > 0);
+    let later: Vec<String> =
+        later.map(|(count, name)| format!("{} of {name}", plural(count as usize, "trial"))).collect();
+    let text = || format!("not interleaved: {} ran again later than the others (--resume)", later.join(" and "));
+    (!later.is_empty()).then(|| Doubt::new(About::Trend, text()))
 }
 
 /// Returns a caveat if the variant of an arm changed between its trials.
@@ -237,7 +285,7 @@ fn of_snapshots(old: &Arm, new: &Arm) -> Vec<Doubt> {
     found
 }
 
-/// Returns caveats about skills, servers and plugins that the agents of an arm had and their trials did not provide.
+/// Returns caveats about skills, servers, plugins and files that the agents of an arm had and their trials did not provide.
 fn of_loaded(arm: &Arm) -> Vec<Doubt> {
     let Some(details) = &arm.details else { return Vec::new() };
     let mut found = Vec::new();
@@ -254,6 +302,11 @@ fn of_loaded(arm: &Arm) -> Vec<Doubt> {
     }
     if details.user_home {
         let text = format!("{} ran in the user's own home, with the skills and instructions in it", arm.name);
+        found.push(Doubt::new(About::Loaded, text));
+    }
+    if details.case_in_workspace > 0 {
+        let trials = plural(details.case_in_workspace, "trial");
+        let text = format!("{}: in {trials} the agent could read files of its own case", arm.name);
         found.push(Doubt::new(About::Loaded, text));
     }
     found
@@ -303,7 +356,7 @@ fn of_links(old: &Side, new: &Side, joined: &Joined<'_>) -> Option<Doubt> {
     let unknown: Vec<&str> = ids.filter(|id| of_both(id).is_some_and(|(was, is)| is_unknown(was, is))).collect();
     let cases = if unknown.len() == 1 { "1 case".to_owned() } else { format!("{} cases", unknown.len()) };
     let text = || {
-        let names = some_of(&unknown, NAMES);
+        let names = some_of(&unknown, MAX_NAMES);
         format!(
             "{cases} may have changed: the digests of one side do not cover the files that links lead to, because an \
              older version of evals wrote them: {names}"
@@ -313,12 +366,12 @@ fn of_links(old: &Side, new: &Side, joined: &Joined<'_>) -> Option<Doubt> {
 }
 
 fn some(names: &BTreeSet<String>) -> String {
-    some_of(names, NAMES)
+    some_of(names, MAX_NAMES)
 }
 
 /// Returns the first names, those that the other side does not have before the others.
 fn some_beside(names: &BTreeSet<String>, other: &BTreeSet<String>) -> String {
-    some_of(names.difference(other).chain(names.intersection(other)), NAMES)
+    some_of(names.difference(other).chain(names.intersection(other)), MAX_NAMES)
 }
 
 /// Returns a caveat if both sides know their names and the names differ.
@@ -326,6 +379,22 @@ fn not_the_same(about: About, what: &str, old: &BTreeSet<String>, new: &BTreeSet
     let differ = !old.is_empty() && !new.is_empty() && old != new;
     differ
         .then(|| Doubt::new(about, format!("{what}: {} before, {} now", some_beside(old, new), some_beside(new, old))))
+}
+
+/// Returns a caveat about cases whose results a baseline kept from an earlier one while they were in quarantine: its header
+/// does not describe their trials.
+fn of_kept(side: &Side, joined: &Joined<'_>) -> Option<Doubt> {
+    let from = |id: &str| Some(format!("{id} (run {})", side.cases.get(id)?.kept_from.as_ref()?));
+    let kept: Vec<String> = joined.cases.iter().filter_map(|case| from(case.id)).collect();
+    let cases = if kept.len() == 1 { "1 case has".to_owned() } else { format!("{} cases have", kept.len()) };
+    let text = || {
+        let names = some_of(&kept, MAX_NAMES);
+        format!(
+            "{cases} results that the baseline kept from an earlier run while they were in quarantine, perhaps of another version \
+             of the agent: {names}"
+        )
+    };
+    (!kept.is_empty()).then(|| Doubt::new(About::UnknownVersion, text()))
 }
 
 /// Returns a caveat if it is unknown whether the same version of an agent ran: not every agent reported its
@@ -456,17 +525,26 @@ fn asked_for(arm: &Arm) -> &str {
 fn of_trials(arm: &Arm) -> Vec<Doubt> {
     let count = |of: fn(&CaseTrials) -> u64| arm.cases.values().map(of).sum::<u64>();
     let all = count(CaseTrials::planned);
-    let tried_again = match arm.cases.values().any(|it| it.cost.total().is_some()) {
+    let has_cost = arm.cases.values().any(|it| it.cost.total().is_some());
+    let tried_again = match has_cost {
         true => {
             "tried again after an attempt that is in no score; the cost includes all attempts, tokens and time only the last"
         }
         false => "tried again after an attempt that is in no score",
+    };
+    let run_anew = match has_cost {
+        true => {
+            "run again because their inputs had changed (--changed rerun); the cost of the discarded attempts counts for \
+             --max-cost only (`cost_usd` in JSON)"
+        }
+        false => "run again because their inputs had changed (--changed rerun)",
     };
     let told = [
         (About::NotRun, count(|it| it.not_run), "never run"),
         (About::Errors, count(|it| it.errored), "errored and in no score"),
         (About::Errors, count(|it| it.counted_errors), "crashed or broke the protocol, and count as failures"),
         (About::Retries, count(|it| it.tried_again), tried_again),
+        (About::Retries, count(|it| it.discarded), run_anew),
         (About::Ungraded, count(|it| it.ungraded), "not graded and in no score"),
     ];
     let lost = told.into_iter().filter(|(_, lost, _)| *lost > 0);

@@ -27,7 +27,7 @@ use arm::ArmEvidence;
 pub use asked::{Demand, GateRequest, NO_REGRESSIONS, usual_completed};
 
 /// The maximum number of names in the text of a gate.
-const SHOWN: usize = 8;
+const MAX_NAMES: usize = 8;
 
 /// A gate and its result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -71,7 +71,7 @@ impl Gate {
     #[must_use]
     pub fn without_quarantined<N: AsRef<str>>(mut self, names: &[N]) -> Self {
         if !names.is_empty() && !matches!(self.kind, Kind::MaxCost | Kind::Critical) {
-            let names = some_of(names.iter().map(AsRef::as_ref), SHOWN);
+            let names = some_of(names.iter().map(AsRef::as_ref), MAX_NAMES);
             self.text.push_str(&format!("; without cases in quarantine: {names}"));
         }
         self
@@ -249,7 +249,7 @@ pub fn of_arm(asked: &GateRequest, arm: &Arm) -> Vec<Gate> {
         let spent = money_beside(cost.bound().value(), most);
         // A case in quarantine fails no gate; but what it cost was spent, so the gate does not pass without it.
         let with_quarantined: KnownSum = [cost, arm.quarantined.values().map(|case| case.cost).sum()].into_iter().sum();
-        let quarantined = some_of(arm.quarantined.keys(), SHOWN);
+        let quarantined = some_of(arm.quarantined.keys(), MAX_NAMES);
         let unknown = |cost: KnownSum| plural(cost.unknown_trials(), "trial");
         let (verdict, text) = match (cost.bound(), with_quarantined.bound()) {
             (cost, _) if tolerance::exceeds(cost.value(), most) => {

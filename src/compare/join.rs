@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::side::{Arm, CaseFacts, Side};
 use crate::case::digest::is_same;
 use crate::fold::CaseTrials;
+use crate::judgement::tolerance;
 
 /// The policy under which a person answers. No two such runs are comparable.
 const MANUAL: &str = "manual";
@@ -25,7 +26,7 @@ pub struct Paired<'a> {
 }
 
 /// Differences up to this are rounding.
-pub const SAME: f64 = 1e-9;
+pub const SAME: f64 = tolerance::OF_SCORES;
 
 impl Paired<'_> {
     /// Returns the new arm's mean minus the old one's; a difference of rounding size is 0.

@@ -61,7 +61,7 @@ pub fn not_worse_than(cases: &[Paired<'_>], effect: &Effect, margin: f64, alpha:
 
 /// The number of differing cases below which the t interval is not used: it relies on a spread that was not observed
 /// yet.
-const FEW: u64 = 15;
+const MIN_DIFFERING_CASES: u64 = 15;
 
 /// The number of won cases below which losses could make the result seem more certain than ties do.
 const FEW_WINS: u64 = 6;
@@ -74,7 +74,7 @@ fn by_t(differences: &[f64], effect: &Effect, df: f64, margin: f64, alpha: f64) 
     // By t, the standard error is known; without it, no loss would be shown.
     let upper = effect.delta + t_quantile(1.0 - alpha, df) * effect.se.unwrap_or(f64::INFINITY);
     let mut all = differences.to_vec();
-    if counts.discordant() < FEW {
+    if counts.discordant() < MIN_DIFFERING_CASES {
         let loss = -differences.iter().fold(0.0_f64, |most, it| most.max(it.abs()));
         match all.iter_mut().find(|it| it.abs() <= SAME) {
             Some(tie) => *tie = loss,

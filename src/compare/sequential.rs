@@ -5,7 +5,7 @@ use super::arm_pairs;
 use super::effect::{EffectVerdict, effect};
 use super::few_differ::few_differ;
 use super::join::{Joined, Reason, join};
-use super::side::Side;
+use super::side::{Arm, Side};
 use crate::statistics::LEVEL;
 
 /// Trials of each cell at each look.
@@ -25,11 +25,14 @@ pub fn level_of(old: &Side, new: &Side) -> f64 {
 /// Returns true if every arm has a clear verdict (improved, regressed or equivalent) against the arm that the comparison of
 /// the run pairs it with if there is no baseline file. `baseline` is the baseline of the run's experiment. A verdict
 /// `equivalent` that rests on the spread of few cases is not clear. Pairs of arms without a case that more trials could make
-/// comparable do not count, such as an arm that skipped all its cases. Returns `None` if there are no other pairs.
+/// comparable do not count: an arm skipped all its cases, or none of its trials has a score, so that further trials would only
+/// be paid for. Returns `None` if there are no other pairs.
 pub fn is_clear(side: &Side, baseline: Option<&str>, margin: f64) -> Option<bool> {
     let level = level(LOOKS.len() as u32);
     let (pairs, _) = arm_pairs::of_run(side, baseline);
-    let joined = pairs.into_iter().map(|(old, new)| join(old, new)).filter(is_comparable);
+    let has_score = |arm: &Arm| arm.cases.values().any(|case| !case.scores.is_empty());
+    let pairs = pairs.into_iter().filter(|((_, old), (_, new))| has_score(old) && has_score(new));
+    let joined = pairs.map(|(old, new)| join(old, new)).filter(is_comparable);
     let clear = joined.map(|joined| {
         effect(&joined.cases, level).is_some_and(|it| {
             let is_open = it.verdict(level, margin) == EffectVerdict::Inconclusive;
@@ -49,7 +52,7 @@ pub fn is_comparable(joined: &Joined<'_>) -> bool {
 mod tests {
     use super::*;
     use crate::case::CaseKind;
-    use crate::compare::side::{Arm, CaseFacts};
+    use crate::compare::side::CaseFacts;
     use crate::fold::CaseTrials;
     use crate::verdict::PassTrials;
 
@@ -67,6 +70,7 @@ mod tests {
             kind: CaseKind::default(),
             pass: PassTrials::default(),
             critical: false,
+            kept_from: None,
         };
         let arm = |(harness, column, letter): &(&str, &str, char)| {
             let trials = match letter {
@@ -115,14 +119,17 @@ mod tests {
     }
 
     #[test]
-    fn an_arm_without_a_case_needs_no_trials_of_the_others() {
+    fn an_arm_without_a_case_or_a_score_needs_no_trials_of_the_others() {
         for (letters, clear) in [
             ("pf", Some(true)),
             ("pp", Some(false)),
             ("pfs", Some(true)),
             ("spf", Some(true)),
             ("spp", Some(false)),
-            ("pfe", Some(false)),
+            ("pfe", Some(true)),
+            ("ppe", Some(false)),
+            ("pe", None),
+            ("epf", None),
             ("ps", None),
             ("ss", None),
         ] {

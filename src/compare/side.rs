@@ -46,7 +46,7 @@ pub struct Side {
     pub run: String,
     /// The run's label. Absent if it has none, and for a baseline.
     pub label: Option<String>,
-    /// Version of the program.
+    /// Version of `evals`.
     pub evals: String,
     /// The cases of the side, by id.
     pub cases: BTreeMap<String, CaseFacts>,
@@ -105,6 +105,10 @@ pub struct CaseFacts {
     /// True if losing this case alone fails a gate.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub critical: bool,
+    /// The run that the results come from, if they were kept from an earlier baseline because the case was in quarantine.
+    /// Absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept_from: Option<String>,
 }
 
 /// A harness with a model, of a run or of a baseline.
@@ -126,6 +130,12 @@ pub struct Arm {
     pub model: Option<String>,
     /// Cases that the arm skipped.
     pub skipped: BTreeSet<String>,
+    /// Cases in which the agents of the arm got the same as those of another arm of the run, by the name of that variant. A
+    /// baseline does not keep them.
+    pub same_as: BTreeMap<String, BTreeSet<String>>,
+    /// Cases whose counted graders ask for a skill that other arms of the run have and this one does not, by the name of the
+    /// skill. A baseline does not keep them.
+    pub lacks_skills: BTreeMap<String, BTreeSet<String>>,
     /// The harness, model and settings that produced the trials.
     pub made: MadeWith,
     /// Details that only results contain; a baseline does not keep them.
@@ -216,6 +226,8 @@ pub struct ArmDetails {
     pub unexpected: BTreeSet<String>,
     /// True if an agent used the user's own home, with whatever skills and instructions it contains.
     pub user_home: bool,
+    /// Trials whose workspace contained files of their own case.
+    pub case_in_workspace: u64,
     /// Trials whose agent listed no skills, although it could have.
     pub without_skills: u64,
     /// Trials whose agent listed no MCP servers, although it could have.
@@ -313,6 +325,7 @@ impl Side {
                 kind: case.kind,
                 pass: case.pass,
                 critical: case.critical,
+                kept_from: None,
             };
             (case.id.clone(), facts)
         });
@@ -346,6 +359,8 @@ impl Side {
             let of_arm = |arm: &&mut Arm| without_copy(&arm.column) == known.name || arm.column == known.name;
             for arm in side.arms.iter_mut().filter(of_arm) {
                 arm.made.variant = Some(known.digest.clone());
+                arm.same_as.clone_from(&known.same_as);
+                arm.lacks_skills.clone_from(&known.lacks_skills);
                 arm.made.mixed_variant |= known.mixed;
             }
         }
@@ -434,6 +449,7 @@ impl Side {
             match warning {
                 Warning::UnexpectedSkill { names } => details.unexpected.extend(names.iter().cloned()),
                 Warning::UserHome => details.user_home = true,
+                Warning::CaseInWorkspace { .. } => details.case_in_workspace += 1,
                 Warning::SkillsNotListed => details.without_skills += 1,
                 Warning::ServersNotListed => details.without_servers += 1,
                 _ => {}

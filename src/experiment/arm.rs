@@ -1,7 +1,7 @@
 //! A resolved arm: the settings that override parts of each case and each manifest.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
@@ -59,6 +59,14 @@ impl Arm {
     /// Returns true if the arm lays something into the workspace or the home.
     pub fn lays_files(&self) -> bool {
         ["skills", "instructions", "files"].iter().any(|key| !value(self, key).is_null())
+    }
+
+    /// Returns the files and folders of this machine that the arm lays, each with the key that names it.
+    pub fn laid(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        let skills = self.skills.iter().flatten().map(|skill| ("skills", skill.folder.as_path()));
+        let instructions = self.layer.instructions.iter().filter_map(|it| Some(("instructions", it.file.as_deref()?)));
+        let files = self.layer.files.iter().filter_map(|files| Some(("files", files.folder()?)));
+        skills.chain(instructions).chain(files)
     }
 
     /// Returns the names of the MCP servers that the arm adds.
@@ -132,10 +140,12 @@ impl Arm {
         let (case, manifest) = (self.case(case), self.manifest(manifest));
         let limits = Limits { on_limit: Some(case.limits.on_limit()), ..case.limits };
         let laid = overlay::content(&case.overlay, &manifest);
+        // A model that is not asked for is the manifest's own, if it can be passed to the agent.
+        let default = manifest.model.default.as_ref().filter(|_| manifest.model_selection());
         let told = json!({
             "harness": manifest.name,
             "command": manifest.command,
-            "model": self.layer.model,
+            "model": self.layer.model.as_ref().or(default),
             "turns": case.turns,
             "system-prompt": case.system_prompt,
             "env": case.env,

@@ -12,6 +12,7 @@ use super::arm::Arm;
 use super::sources::{Written, WrittenArm};
 use super::variant::{KEYS, servers_of};
 use crate::case::{LoadError, mcp_servers};
+use crate::harness::HOME_IS_PRIVATE;
 use crate::interaction::{Interaction, PolicyFolder};
 use crate::overlay::{self, ExtraFiles, SkillSource};
 use crate::paths;
@@ -240,9 +241,7 @@ fn values(arm: &Arm, problems: &mut Problems<'_>) {
         problems.add("mcp-servers", &[], StepPart::Value, "`mcp-servers` must be a list".to_owned(), help);
     }
     if arm.layer.env.iter().flatten().any(|(name, _)| name == "HOME") {
-        let message =
-            "`HOME` is the trial's private home, which keeps the user's own skills out of every arm".to_owned();
-        problems.add("env", &[Step::Key("HOME")], StepPart::Key, message, "remove it");
+        problems.add("env", &[Step::Key("HOME")], StepPart::Key, HOME_IS_PRIVATE.to_owned(), "remove it");
     }
     for (key, words) in [("args", &arm.layer.args), ("command", &arm.layer.command)] {
         if words.iter().flatten().any(|word| word.contains('\0')) {

@@ -8,7 +8,7 @@ use super::{ExtraFiles, Instructions, Item, Laid, Mode, OverlayPlace};
 use crate::harness::Manifest;
 use crate::regular;
 use crate::workspace::remove::remove;
-use crate::workspace::{WorkspaceError, copy_folder};
+use crate::workspace::{WorkspaceError, copy_folder, copy_folder_without};
 
 /// The reason why a file or folder could not be added to a trial.
 #[derive(Debug, thiserror::Error)]
@@ -62,11 +62,17 @@ impl LayError {
     }
 }
 
-/// Lays the items of one place below its root: the workspace, or the home.
+/// Lays the items of one place below its root: the workspace, or the home. `left_out` returns the part of a skill's folder that is
+/// not laid, as a path within the folder.
 ///
 /// # Errors
 /// Returns an error if something is already there, or if the file system refuses.
-pub fn lay(items: &[Item<'_>], place: OverlayPlace, root: &Path) -> Result<(), LayError> {
+pub fn lay(
+    items: &[Item<'_>],
+    place: OverlayPlace,
+    root: &Path,
+    left_out: impl Fn(&Path) -> Option<PathBuf>,
+) -> Result<(), LayError> {
     for item in items.iter().filter(|item| item.place == place) {
         match item.what {
             Laid::Skill { name, folder } => {
@@ -74,7 +80,10 @@ pub fn lay(items: &[Item<'_>], place: OverlayPlace, root: &Path) -> Result<(), L
                 if target.symlink_metadata().is_ok() {
                     return Err(LayError::SkillExists { name: name.to_owned(), path: item.path.clone() });
                 }
-                copy_folder(folder, &target, false)?;
+                match left_out(folder) {
+                    Some(part) => copy_folder_without(folder, &target, &part)?,
+                    None => copy_folder(folder, &target, false)?,
+                }
             }
             Laid::Instructions(instructions) => lay_instructions(root, &item.path, instructions)?,
             Laid::Files(ExtraFiles::Folder(folder)) => copy_folder(folder, root, true)?,

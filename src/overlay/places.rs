@@ -1,5 +1,6 @@
 //! Decides the paths at which a harness's agent expects skills, instruction files and other additions. Pure.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::{ExtraFiles, Instructions, Overlay, OverlayPlace};
@@ -62,6 +63,64 @@ pub fn items<'a>(overlay: &'a Overlay, manifest: &Manifest) -> Result<Vec<Item<'
         files.map(|it| Item { place: OverlayPlace::Project, path: PathBuf::new(), what: Laid::Files(it) }),
     );
     Ok(items)
+}
+
+/// Variables by which an agent reads another folder than this one of its home.
+const FOLDERS: [(&str, &str); 6] = [
+    ("CLAUDE_CONFIG_DIR", ".claude"),
+    ("CODEX_HOME", ".codex"),
+    ("COPILOT_HOME", ".copilot"),
+    ("GEMINI_CLI_HOME", ".gemini"),
+    ("PI_CODING_AGENT_DIR", ".pi/agent"),
+    ("XDG_CONFIG_HOME", ".config"),
+];
+
+/// Returns why an agent would not find what is laid into its home, as a clause that follows "the case": a variable of the case or
+/// the manifest names another folder. `env` has the variables of the case, in which no placeholders are replaced.
+pub fn not_found(overlay: &Overlay, manifest: &Manifest, env: &BTreeMap<String, String>) -> Option<String> {
+    in_home(overlay, manifest).into_iter().find_map(|(path, name, folder)| {
+        let same = if name == "GEMINI_CLI_HOME" { "{home}".to_owned() } else { format!("{{home}}/{folder}") };
+        let set_in = match (env.get(name), manifest.env.set.get(name)) {
+            (Some(_), _) => "`env` of the case or the variant".to_owned(),
+            (None, Some(value)) if value.trim_end_matches('/') != same => {
+                format!("`env.set` of harness `{}`", manifest.name)
+            }
+            (None, _) => return None,
+        };
+        Some(elsewhere(&path, name, &format!("is set in {set_in}")))
+    })
+}
+
+/// Returns why an agent would not find what is laid into its home, as a clause that follows "the case": one of these variables,
+/// which the agent gets from the user, names another folder. Variables of the case and the manifest are not among them.
+pub fn not_found_by_user(overlay: &Overlay, manifest: &Manifest, of_user: &BTreeSet<String>) -> Option<String> {
+    let mut laid = in_home(overlay, manifest).into_iter();
+    let (path, name, _) = laid.find(|(_, name, _)| of_user.contains(*name))?;
+    Some(elsewhere(&path, name, "is passed on from the environment of `evals`"))
+}
+
+/// Returns the names of the variables by which an agent reads another folder of its home.
+pub fn folder_variables() -> impl Iterator<Item = &'static str> {
+    FOLDERS.into_iter().map(|(name, _)| name)
+}
+
+fn elsewhere(path: &Path, name: &str, origin: &str) -> String {
+    let path = path.display();
+    format!(
+        "lays `{path}` into the agent's home, and the variable `{name}` makes the agent look elsewhere: it {origin}"
+    )
+}
+
+/// Returns what is laid into the home, each with a variable that moves its folder, and with the folder.
+fn in_home(overlay: &Overlay, manifest: &Manifest) -> Vec<(PathBuf, &'static str, &'static str)> {
+    let items = items(overlay, manifest).unwrap_or_default();
+    let of_home = items.iter().filter(|item| item.place == OverlayPlace::User);
+    let of_item = |item: &Item<'_>| {
+        let path = item.path.clone();
+        let above = FOLDERS.into_iter().filter(|(_, folder)| item.path.starts_with(folder));
+        above.map(move |(name, folder)| (path.clone(), name, folder)).collect::<Vec<_>>()
+    };
+    of_home.flat_map(of_item).collect()
 }
 
 /// A request for one of the two places of a harness.

@@ -4,8 +4,8 @@
 use serde::Serialize;
 
 use super::text::{money, plural};
-use crate::grade::judge_record::{AskedFigures, JudgeRecord, PolicyRecord};
-use crate::result::TrialResult;
+use crate::grade::judge_record::{AskedFigures, EarlierUsage};
+use crate::result::{EarlierAttempts, TrialResult};
 
 /// The usage of models that were called for one purpose, over the results of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -40,9 +40,16 @@ pub struct AskedModels {
 impl AskedModels {
     /// Adds the usage in a result.
     pub(super) fn add(&mut self, result: &TrialResult) {
-        let judges = result.grades.iter().filter_map(|grade| grade.judge.as_ref());
-        add(&mut self.judges, judges.map(JudgeRecord::used));
-        add(&mut self.policy, result.policy_model.iter().map(PolicyRecord::used));
+        let earlier = result.earlier_attempts.unwrap_or_default();
+        let (judges, policy) = (earlier.judges.map(|it| it.used()), earlier.policy.map(|it| it.used()));
+        add(&mut self.judges, result.used_by_judges().chain(judges));
+        add(&mut self.policy, result.used_by_policy().into_iter().chain(policy));
+    }
+
+    /// Adds the usage in attempts of a trial that no result includes.
+    pub(super) fn add_unfinished(&mut self, attempts: &EarlierAttempts) {
+        add(&mut self.judges, attempts.judges.iter().map(EarlierUsage::used));
+        add(&mut self.policy, attempts.policy.iter().map(EarlierUsage::used));
     }
 
     /// Returns true if no model was called.
@@ -55,13 +62,16 @@ impl AskedModels {
         let told =
             [("judges", &self.judges), ("the policy `llm`", &self.policy)].into_iter().filter_map(|(who, asked)| {
                 let asked = asked.as_ref()?;
-                let requests = plural(usize::try_from(asked.requests).unwrap_or(usize::MAX), "request");
                 let cost = match (asked.cost_usd, asked.cost_unknown) {
                     (Some(cost), 0) => money(cost),
                     (Some(cost), _) => format!("≥{}", money(cost)),
                     (None, _) => "an unknown amount".to_owned(),
                 };
-                Some(format!("{who} {cost} in {requests}"))
+                Some(match asked.requests {
+                    // Of an interrupted attempt, not even the number of requests is known.
+                    0 => format!("{who} {cost}"),
+                    requests => format!("{who} {cost} in {}", plural(requests, "request")),
+                })
             });
         let told: Vec<String> = told.collect();
         (!told.is_empty()).then(|| {
@@ -72,7 +82,7 @@ impl AskedModels {
 
 /// Adds the usage in one trial: several graders may have called models, and the trial counts once.
 fn add(to: &mut Option<PurposeUsage>, of_trial: impl Iterator<Item = AskedFigures>) {
-    let of_trial: Vec<AskedFigures> = of_trial.filter(|used| used.requests > 0).collect();
+    let of_trial: Vec<AskedFigures> = of_trial.filter(|used| !used.is_nothing()).collect();
     if of_trial.is_empty() {
         return;
     }

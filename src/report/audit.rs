@@ -14,11 +14,11 @@ use crate::text::some_of;
 use crate::verdict::Verdict;
 
 /// The maximum number of cases that a note names.
-const NAMED: usize = 20;
+const MAX_NAMED_CASES: usize = 20;
 /// The maximum number of cases whose findings are listed.
 const LISTED: usize = 100;
 /// The maximum number of names in a finding.
-const NAMES: usize = 5;
+const MAX_NAMES: usize = 5;
 
 /// Builds the page: the table, followed by the problems found.
 pub fn page(cases: &[Audited]) -> Page {
@@ -89,9 +89,9 @@ fn notes(cases: &[Audited]) -> Vec<String> {
             Some(format!("no mutation of the solution of {}: {}", case.case, case.mutants.as_ref()?.note.as_ref()?))
         })
         .collect();
-    notes.extend(without_mutants.iter().take(NAMED).cloned());
-    if without_mutants.len() > NAMED {
-        notes.push(format!("and none of {}", plural(without_mutants.len() - NAMED, "more solution")));
+    notes.extend(without_mutants.iter().take(MAX_NAMED_CASES).cloned());
+    if without_mutants.len() > MAX_NAMED_CASES {
+        notes.push(format!("and none of {}", plural(without_mutants.len() - MAX_NAMED_CASES, "more solution")));
     }
     let without: Vec<&Audited> = cases.iter().filter(|case| is_without_oracle(case)).collect();
     if let Some(first) = without.first() {
@@ -111,9 +111,9 @@ fn named(notes: &mut Vec<String>, cases: &[Audited], why: &str, what: &str, of: 
     let all: Vec<_> = cases.iter().map(|case| (case, of(case))).filter(|(_, names)| !names.is_empty()).collect();
     let line =
         |(case, names): &(&Audited, Vec<String>)| format!("not audited, {why}: {} of {}", names.join(", "), case.case);
-    notes.extend(all.iter().take(NAMED).map(line));
-    if all.len() > NAMED {
-        notes.push(format!("and {what} of {}", plural(all.len() - NAMED, "more case")));
+    notes.extend(all.iter().take(MAX_NAMED_CASES).map(line));
+    if all.len() > MAX_NAMED_CASES {
+        notes.push(format!("and {what} of {}", plural(all.len() - MAX_NAMED_CASES, "more case")));
     }
 }
 
@@ -155,7 +155,7 @@ fn entry(case: &Audited) -> Entry {
             Some(verdict) if verdict == tried.must => {
                 format!("{agent}{}: {must}, as required, but", how.trim_end_matches(','))
             }
-            Some(verdict) => format!("{agent}{how} must {must} and came to {}", verdict.word()),
+            Some(verdict) => format!("{agent}{how} must {must}, but its verdict is `{}`", verdict.word()),
         });
         for grader in &tried.graders {
             let kind = if grader.name == grader.grader { String::new() } else { format!(" ({})", grader.grader) };
@@ -184,14 +184,14 @@ fn quality(case: &Audited) -> Entry {
 fn sentence(finding: &Finding) -> String {
     match finding {
         Finding::NeverFailed { grader, trials } => {
-            format!("`{grader}` passed in all of {} in the stored runs", plural(*trials, "graded trial"))
+            format!("`{grader}` passed in all {} of the stored runs", plural(*trials, "graded trial"))
         }
         Finding::NotToldApart { arms, trials, verdict } => format!(
-            "all of {} of {} came to {}: {}",
+            "all {} of {} have the verdict `{}`: {}",
             plural(*trials, "stored trial"),
             plural(arms.len(), "arm"),
             verdict.word(),
-            some_of(arms, NAMES)
+            some_of(arms, MAX_NAMES)
         ),
         Finding::NearDuplicate { of, similarity, workspaces } => {
             // Rounded down: 1.00 means equal.
@@ -209,7 +209,7 @@ fn sentence(finding: &Finding) -> String {
                 AnswerKind::Identifier => format!("the identifier `{text}` of the solution"),
                 AnswerKind::ExpectedValue => format!("the value `{text}`, which hidden tests expect"),
             };
-            format!("the prompt contains {}", some_of(parts.iter().map(part), NAMES))
+            format!("the prompt contains {}", some_of(parts.iter().map(part), MAX_NAMES))
         }
         Finding::PassesWithoutChange { grader, tests } if tests.is_empty() => {
             format!("`{grader}` passes before any change, so it does not require one")
@@ -218,7 +218,7 @@ fn sentence(finding: &Finding) -> String {
             let tests = tests.iter().map(|test| format!("`{test}`"));
             format!(
                 "`{grader}` lists tests under `fail-to-pass` that already pass before any change: {}",
-                some_of(tests, NAMES)
+                some_of(tests, MAX_NAMES)
             )
         }
         Finding::MutantsNotNoticed { not_noticed, judged } => {

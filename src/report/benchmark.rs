@@ -17,7 +17,7 @@ use crate::ids::TrialId;
 pub const FILE: &str = "BENCHMARK.md";
 
 /// The maximum number of characters of a name.
-const NAME: usize = 120;
+const MAX_NAME_CHARS: usize = 120;
 /// The maximum number of traces per column that are read to identify the agent.
 const ASKED: usize = 20;
 
@@ -139,14 +139,14 @@ pub fn fresh_file() -> String {
 pub fn block(report: &Report) -> String {
     let run = &report.run;
     let mut text = String::new();
-    let label = run.label.as_ref().map(|label| format!(" ({})", inline(label, NAME))).unwrap_or_default();
+    let label = run.label.as_ref().map(|label| format!(" ({})", inline(label, MAX_NAME_CHARS))).unwrap_or_default();
     let _ = writeln!(
         text,
         "Suite {}, of {}: digest `{}`. Run {}{label} of {}, with evals {}: {}, {} a case.\n",
-        code(&suite(report), NAME),
+        code(&suite(report), MAX_NAME_CHARS),
         plural(run.cases.len(), "case"),
         digest(report),
-        code(&run.run, NAME),
+        code(&run.run, MAX_NAME_CHARS),
         inline(run.started.get(..10).unwrap_or(&run.started), 40),
         inline(&run.evals, 40),
         plural(report.summary.trials(), "trial"),
@@ -156,9 +156,9 @@ pub fn block(report: &Report) -> String {
     let facts: Vec<Facts> = facts.collect();
     let heads = ["harness", "agent", "model"];
     let names = |number: usize, column: &Column| {
-        let harness = TableCell::new(Meaning::Name, short_name(&column.id.harness, NAME, &LOOK));
+        let harness = TableCell::new(Meaning::Name, short_name(&column.id.harness, MAX_NAME_CHARS, &LOOK));
         let harness = match &report.run.experiment {
-            Some(_) => harness.below(Meaning::Name, short_name(&column.id.arm, NAME, &LOOK)),
+            Some(_) => harness.below(Meaning::Name, short_name(&column.id.arm, MAX_NAME_CHARS, &LOOK)),
             None => harness,
         };
         let [agent, model] = facts.get(number).map_or_else(Default::default, |facts| [agent(facts), model(facts)]);
@@ -180,7 +180,7 @@ fn agent(facts: &Facts) -> TableCell {
 /// Returns the model that answered; a scripted model is marked as such.
 fn model(facts: &Facts) -> TableCell {
     let scripted = facts.scripted_model || facts.scripted_agent;
-    match facts.model.as_ref().map(|model| short_name(model, NAME, &LOOK)) {
+    match facts.model.as_ref().map(|model| short_name(model, MAX_NAME_CHARS, &LOOK)) {
         Some(model) if scripted => TableCell::from("a script, as").below(Meaning::Name, model),
         Some(model) => TableCell::new(Meaning::Name, model),
         None if scripted => "a script".into(),
@@ -219,7 +219,7 @@ impl Facts {
             agent: listed(agents.iter().map(String::as_str)),
             model: listed(models.effective.iter().map(String::as_str)).or(models.requested),
             scripted_model: folders.iter().any(|folder| stored::model_was_scripted(folder)),
-            scripted_agent: manifest.is_some_and(|it| !it.manifest.script_variants().is_empty()),
+            scripted_agent: manifest.is_some_and(|it| it.manifest.plays_a_script()),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The decisions that set the exit code of a run: its cells, or its gates, and its snapshots. Pure.
+//! Exit decisions, the results that set the exit code of a run: its cells, or its gates, and its snapshots. Pure.
 
 use super::cells::Cell;
 use super::escape::LOOK;
@@ -11,22 +11,22 @@ use crate::snapshot::compare::Compared;
 use crate::statistics::gates::GateVerdict;
 use crate::verdict::Verdict;
 
-/// A result that can decide the exit code. Each report shows every decision that does not pass.
+/// A result that can decide the exit code. Each report shows every exit decision that does not pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// The subject of the decision.
+    /// The subject of the exit decision.
     pub about: About,
-    /// The case, if the decision concerns a single one.
+    /// The case, if the exit decision concerns a single one.
     pub case: Option<String>,
-    /// The column, or `None` if the decision concerns all columns.
+    /// The column, or `None` if the exit decision concerns all columns.
     pub column: Option<ColumnId>,
     /// The name, which stays the same from run to run.
     pub name: String,
     /// The outcome.
     pub verdict: GateVerdict,
-    /// True if the decision affects the exit code. If there are gates, cells do not.
+    /// True if the exit decision affects the exit code. If there are gates, cells do not.
     pub decides: bool,
-    /// The quarantine of the case, as text: the decision is shown and affects nothing. `None` if the case is in none.
+    /// The quarantine of the case, as text: the exit decision is shown and affects nothing. `None` if the case is in none.
     pub quarantine: Option<String>,
     /// The outcome and its subject, on one line.
     pub title: String,
@@ -40,13 +40,15 @@ pub struct Decision {
     pub command: Option<String>,
 }
 
-/// The subject of a decision, in the order of reports.
+/// The subject of an exit decision, in the order of reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum About {
     /// A gate of a column or of a cell.
     Gate,
     /// The run as a whole, which the engine could not finish.
     BrokenOff,
+    /// The run as a whole, which did not reach its end, although every trial has a result.
+    NotEnded,
     /// The run as a whole, in which everything was skipped.
     Run,
     /// The verdict of a cell.
@@ -63,6 +65,7 @@ impl About {
         match self {
             Self::Gate => "gate",
             Self::BrokenOff => "broken off",
+            Self::NotEnded => "not ended",
             Self::Run => "skipped",
             Self::Cell => "case",
             Self::Rest => "not run",
@@ -70,14 +73,14 @@ impl About {
         }
     }
 
-    /// Returns true if reports show the decision with the trials of a cell.
+    /// Returns true if reports show the exit decision with the trials of a cell.
     pub fn is_in_cell(self) -> bool {
         matches!(self, Self::Cell | Self::Rest)
     }
 }
 
 impl Decision {
-    /// Makes a decision whose title is its complete text.
+    /// Makes an exit decision whose title is its complete text.
     fn new(about: About, name: &str, verdict: GateVerdict, title: String) -> Self {
         Self {
             about,
@@ -103,11 +106,12 @@ pub fn of(report: &Report) -> Vec<Decision> {
     decisions.extend(report.snapshots.iter().filter_map(|compared| of_snapshot(report, compared)));
     decisions.extend(report.gates.iter().map(of_gate));
     decisions.extend(report.broken_off.as_deref().map(broken_off));
+    decisions.extend(report.lacks_end.then(|| not_ended(report)));
     decisions.extend((!judged).then(|| nothing_judged(report)));
     decisions
 }
 
-/// Returns the decision that a run which broke off is no pass, whatever its finished trials are.
+/// Returns the exit decision that a run which broke off is no pass, whatever its finished trials are.
 fn broken_off(why: &str) -> Decision {
     let line = format!("the run broke off: {}", one_line(why, 400, &LOOK));
     Decision {
@@ -115,6 +119,36 @@ fn broken_off(why: &str) -> Decision {
         line,
         ..Decision::new(About::BrokenOff, "run", GateVerdict::Inconclusive, "the run broke off".to_owned())
     }
+}
+
+/// Returns the exit decision that a run which did not reach its end is no pass, whatever its trials are.
+fn not_ended(report: &Report) -> Decision {
+    let title = if report.going_on { "the run has not ended yet" } else { "the run did not reach its end" };
+    let line = not_ended_sentence(report);
+    let detail = line.clone();
+    Decision { detail, line, ..Decision::new(About::NotEnded, "run", GateVerdict::Inconclusive, title.to_owned()) }
+}
+
+/// Returns what is missing in a run that did not reach its end, and the command that completes it.
+pub fn not_ended_sentence(report: &Report) -> String {
+    let has_looks = report.run.options.looks.is_some();
+    let missing = match report.run.graded {
+        true => "further trials of its source may be missing (--trials auto)",
+        false if has_looks => {
+            "further trials may be missing (--trials auto), and its snapshots may not have been compared"
+        }
+        false => "its snapshots may not have been compared or accepted",
+    };
+    if report.going_on {
+        return format!("the run has not ended yet: {missing}");
+    }
+    let way = match (commands::to_resume(&report.run, &report.folder), report.run.graded) {
+        (Some(run), true) => format!("; resume the source with `evals run --resume {run}`, and grade it again"),
+        (Some(run), false) => format!("; resume it with `evals run --resume {run}`"),
+        (None, _) => String::new(),
+    };
+    let why = "it was interrupted, a snapshot could not be written, or an older evals finished it";
+    format!("the run did not record its end ({why}): {missing}{way}")
 }
 
 fn of_gate(gate: &Gate) -> Decision {
@@ -216,7 +250,7 @@ fn nothing_judged(report: &Report) -> Decision {
     }
 }
 
-/// Returns the worst verdict of the decisions that affect the exit code: fail, else inconclusive, else pass.
+/// Returns the worst verdict of the exit decisions that affect the exit code: fail, else inconclusive, else pass.
 pub fn outcome(decisions: &[Decision]) -> GateVerdict {
     gate::worst(decisions.iter().filter(|decision| decision.decides).map(|decision| decision.verdict))
 }

@@ -50,7 +50,7 @@ pub fn inline(text: &str, most: usize) -> String {
     written.collect()
 }
 
-/// Returns one line of the program's own text in Markdown.
+/// Returns one line of a text that `evals` wrote, in Markdown.
 pub fn plain(text: &str) -> String {
     entities(text)
 }

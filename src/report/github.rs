@@ -9,7 +9,7 @@ use super::decisions::{self, About, Decision};
 use super::escape::{LOOK, bounded, command_data, command_property};
 use super::problems::{self, CellProblem, ProblemKind};
 use super::text::{harmless, one_line, plural};
-use super::{Report, commands};
+use super::{Report, commands, notes};
 use crate::result::TrialResult;
 use crate::run::CaseRecord;
 use crate::statistics::gates::GateVerdict;
@@ -25,13 +25,14 @@ const MESSAGE: usize = 2_000;
 enum AnnotationSubject<'a> {
     /// A cell. Other cells may have the same error.
     Cell(&'a CellProblem<'a>),
-    /// A decision outside the cells.
+    /// An exit decision outside the cells.
     Decision(&'a Decision),
 }
 
-/// Writes an annotation for each cell that did not pass, and for every other decision that does not pass: errors for
-/// failures, warnings for the others. GitHub shows a limited number of annotations, which the kinds share; the last
-/// annotation of a kind states how many are left out.
+/// Writes an annotation for each cell that did not pass, and for every other exit decision that does not pass: errors for
+/// failures, warnings for the others. Further warnings name files of their own cases that agents could read, and tell of
+/// agents that had other inputs than their cases name now. GitHub shows a limited number of annotations, which the kinds
+/// share; the last annotation of a kind states how many are left out.
 ///
 /// # Errors
 /// Returns an error if the output could not be written.
@@ -49,7 +50,9 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         let level = if is_error { "error" } else { "warning" };
         groups.entry((decision.about, level)).or_default().push(AnnotationSubject::Decision(decision));
     }
-    let mut rooms = BTreeMap::from([("error", SHOWN), ("warning", SHOWN)]);
+    let on_passes = [notes::case_in_workspace(report), notes::other_inputs(report)];
+    let on_passes: Vec<String> = on_passes.into_iter().flatten().collect();
+    let mut rooms = BTreeMap::from([("error", SHOWN), ("warning", SHOWN - on_passes.len())]);
     for (&(about, level), told) in &groups {
         let others = groups.iter().filter(|((other, of), _)| *of == level && *other > about);
         let others: Vec<usize> = others.map(|(_, told)| told.len()).collect();
@@ -58,7 +61,8 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         *left -= room;
         group(report, (about, level), told, room, out)?;
     }
-    Ok(())
+    // Cells that passed have no annotation of their own.
+    on_passes.iter().try_for_each(|note| writeln!(out, "::warning title=evals::{}", command_data(&harmless(note))))
 }
 
 fn group(

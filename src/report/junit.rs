@@ -22,9 +22,9 @@ use crate::statistics::gates::GateVerdict;
 use crate::verdict::Verdict;
 
 /// The maximum number of characters of a name or a message.
-const LINE: usize = 300;
+const MAX_LINE_CHARS: usize = 300;
 /// The maximum number of characters of a description.
-const DESCRIPTION: usize = 4_000;
+const MAX_DESCRIPTION_CHARS: usize = 4_000;
 /// The maximum number of characters of an answer, and of standard error.
 const OUTPUT: usize = 2_000;
 /// The maximum number of trials of a cell that are written.
@@ -69,7 +69,7 @@ fn sum(times: impl Iterator<Item = Option<Duration>>) -> Option<Duration> {
 }
 
 fn line(text: &str) -> String {
-    xml(&one_line(text, LINE, &LOOK), LINE)
+    xml(&one_line(text, MAX_LINE_CHARS, &LOOK), MAX_LINE_CHARS)
 }
 
 /// Adds the properties of a column to its suite.
@@ -158,12 +158,12 @@ fn beside(column: &Column, decision: &Decision) -> TestCase {
         }
     };
     if decision.quarantine.is_none() && !decision.line.ends_with(&decision.detail) {
-        status.set_description(xml(&decision.detail, DESCRIPTION));
+        status.set_description(xml(&decision.detail, MAX_DESCRIPTION_CHARS));
     }
     let mut case = TestCase::new(line(&format!("{} ({what})", decision.name)), status);
     case.set_classname(line(&column.id.to_string()));
     if let Some(file) = &decision.file {
-        case.set_system_out(xml(file, DESCRIPTION));
+        case.set_system_out(xml(file, MAX_DESCRIPTION_CHARS));
     }
     case
 }
@@ -206,7 +206,7 @@ fn not_passed(kind: NonSuccessKind, cell: &Cell, told: Option<&TrialResult>) -> 
     let untold = cell.verdict.map_or("not_run", Verdict::word);
     status.set_type(told.map_or_else(|| untold.to_owned(), type_of));
     if !reasons.is_empty() {
-        status.set_description(xml(&reasons.join("\n"), DESCRIPTION));
+        status.set_description(xml(&reasons.join("\n"), MAX_DESCRIPTION_CHARS));
     }
     status
 }
@@ -230,21 +230,23 @@ fn rerun(report: &Report, result: &TrialResult) -> TestRerun {
     let mut rerun = TestRerun::new(kind);
     let why = reasons.first().map_or_else(|| result.verdict.word(), String::as_str);
     rerun.set_type(type_of(result)).set_message(line(&format!("trial {}: {why}", result.trial)));
-    rerun.set_stack_trace(xml(&reasons.join("\n"), DESCRIPTION));
+    rerun.set_stack_trace(xml(&reasons.join("\n"), MAX_DESCRIPTION_CHARS));
     if let Some(folder) = report.trial_folder(&result.id()) {
         rerun.set_system_out(attachment(&folder.join("trace.jsonl")));
     }
     rerun
 }
 
-/// Returns the attempts before a trial's last attempt. For a trial that was rerun because it failed in the original
-/// run, the failure is included.
+/// Returns the attempts before a trial's last attempt, without those whose results were discarded. For a trial that was rerun
+/// because it failed in the original run, the failure is included.
 fn before(report: &Report, result: &TrialResult) -> Vec<TestRerun> {
     let mut reruns = Vec::new();
     if result.attempt > 1
         && let Some(folder) = report.trial_folder(&result.id())
     {
-        for earlier in stored::earlier_attempts(&folder, result).iter().take(TRIALS) {
+        let discarded = result.discarded_attempts().map_or(0, |discarded| discarded.last);
+        let earlier = stored::earlier_attempts(&folder, result);
+        for earlier in earlier.iter().filter(|earlier| earlier.attempt > discarded).take(TRIALS) {
             let mut attempt = rerun(report, earlier);
             let reasons = problems::reasons(earlier);
             let why = reasons.first().map_or_else(|| earlier.verdict.word(), String::as_str);
@@ -264,10 +266,15 @@ fn before(report: &Report, result: &TrialResult) -> Vec<TestRerun> {
     reruns
 }
 
-/// Writes the outcome of a trial, its agent's final answer, and the path of its trace.
+/// Writes the outcome of a trial, its agent's final answer, and the path of its trace. A trial that passed has no reasons of its
+/// own, so the warnings that its pass may mean something else follow its outcome.
 fn write_outcome(out: &mut String, report: &Report, result: &TrialResult) {
     let score = result.score.map(|score| format!(", score {}", rounding::share(score.get()))).unwrap_or_default();
     out.push_str(&format!("trial {}: {}{score}\n", result.trial, result.verdict.word()));
+    let is_of_pass = |it: &&Warning| matches!(it, Warning::CaseInWorkspace { .. } | Warning::OtherInputs);
+    for warning in result.warnings.iter().filter(is_of_pass).filter(|_| result.verdict == Verdict::Pass) {
+        out.push_str(&format!("{}\n", line(&format!("warning: {warning}"))));
+    }
     let Some(folder) = report.trial_folder(&result.id()) else { return };
     if let Some(answer) = stored::answer(&folder) {
         out.push_str(&format!("{}\n", xml(&answer, OUTPUT).trim_end()));

@@ -114,6 +114,9 @@ pub struct RunRow {
     /// True if an engine is running trials of the run. Absent otherwise.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub going_on: bool,
+    /// True if the run did not reach its end and no engine is using it. Absent otherwise, and in runs of older versions.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub lacks_end: bool,
     /// The run that this run was made from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub derived_from: Option<String>,
@@ -208,6 +211,8 @@ pub fn runs(rows: &[RunRow], form: ListForm, out: &mut dyn Write) -> io::Result<
         let counts = |summary: &Summary| {
             let (so_far, of) = match row.going_on {
                 true => (format!("{}: ", summary.state_so_far()), Summary { not_run: 0, ..*summary }),
+                // Trials that were not run show it, too.
+                false if row.lacks_end && summary.not_run == 0 => ("not ended: ".to_owned(), *summary),
                 false => (String::new(), *summary),
             };
             format!("{so_far}{}", of.parts().into_iter().map(|(_, part)| part).collect::<Vec<_>>().join(", "))

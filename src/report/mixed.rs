@@ -42,6 +42,8 @@ mod tests {
             sources: std::collections::BTreeMap::new(),
             labels: std::collections::BTreeMap::new(),
             mixed,
+            same_as: std::collections::BTreeMap::new(),
+            lacks_skills: std::collections::BTreeMap::new(),
         };
         let run = RunRecord { arms: vec![arm("old", false), arm("new", true)], ..RunRecord::blank() };
         let of = |arm: &str| is_mixed(&run, &CellId::new("a", "h", arm));

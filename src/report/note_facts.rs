@@ -1,8 +1,9 @@
 //! Counts and first examples from the results, from which a report's notes are written. Pure.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::gateway::exchange::Source;
+use crate::ids::column_name;
 use crate::result::{TrialResult, Unrecorded, Warning};
 use crate::verdict::Verdict;
 
@@ -48,14 +49,28 @@ pub struct NoteFacts {
     pub results_changed: Option<String>,
     /// Trials in which the policy `llm` got no answer from a model.
     pub unadvised: usize,
+    /// Those among them that are ungraded for it.
+    pub withheld: usize,
     /// Trials in which not every prompt was sent.
     pub prompts_not_sent: usize,
+    /// Trials that were graded by a case that names other inputs than their agents had.
+    pub other_inputs: usize,
+    /// Trials whose workspace contained files of their own case.
+    pub case_in_workspace: usize,
+    /// The first of these files, relative to the workspace.
+    pub files_of_case: BTreeSet<String>,
     /// Trials in which globs of protected files protected no file.
     pub protected_nothing: usize,
     /// Trials with more than one attempt.
     pub tried_again: usize,
-    /// The attempts of these trials before the last ones.
+    /// The attempts of these trials before the last ones, without discarded ones.
     pub earlier_attempts: usize,
+    /// Trials that ran again because their inputs had changed.
+    pub run_anew: usize,
+    /// The attempts of these trials whose results were discarded, with those before them.
+    pub discarded_attempts: usize,
+    /// The number of trials of each case that had finished and ran again in a resumed run, by case and column.
+    pub ran_later: BTreeMap<String, BTreeMap<String, usize>>,
     /// The earlier attempts whose files are missing.
     pub missing_attempts: usize,
     /// Trials with a result in their folders that the journal does not know.
@@ -97,9 +112,17 @@ impl NoteFacts {
         }
         self.judges(result);
         self.warnings(place, result);
-        if let Some(count) = result.earlier_attempts.map(|it| it.count as usize).filter(|count| *count > 0) {
+        if let Some(count) = result.retried_attempts().map(|it| it.count as usize).filter(|count| *count > 0) {
             self.tried_again += 1;
             self.earlier_attempts += count;
+        }
+        if let Some(discarded) = result.discarded_attempts() {
+            self.run_anew += 1;
+            self.discarded_attempts += discarded.count as usize;
+        }
+        if result.earlier_attempts.is_some_and(|earlier| earlier.ran_later) {
+            let of_case = self.ran_later.entry(result.case.clone()).or_default();
+            *of_case.entry(column_name(&result.harness, &result.arm)).or_default() += 1;
         }
         self.missing_attempts += result.earlier_attempts.map_or(0, |it| it.missing as usize);
         self.without_gateway += usize::from(result.model_from.is_none());
@@ -153,7 +176,15 @@ impl NoteFacts {
             *count += usize::from(holds);
         }
         self.unadvised += usize::from(has(|it| matches!(it, Warning::NoModel { .. })));
+        self.withheld += usize::from(has(Warning::withholds_the_verdict));
         self.prompts_not_sent += usize::from(has(|it| matches!(it, Warning::PromptsNotSent { .. })));
+        self.other_inputs += usize::from(result.warnings.contains(&Warning::OtherInputs));
+        for warning in &result.warnings {
+            if let Warning::CaseInWorkspace { files, .. } = warning {
+                self.case_in_workspace += 1;
+                self.files_of_case.extend(files.iter().cloned());
+            }
+        }
         self.protected_nothing += usize::from(has(|it| matches!(it, Warning::ProtectMatchedNothing { .. })));
         self.skills_not_listed += usize::from(result.warnings.contains(&Warning::SkillsNotListed));
         self.servers_not_listed += usize::from(result.warnings.contains(&Warning::ServersNotListed));

@@ -1,16 +1,17 @@
 //! Notes on a report's figures that a reader needs to know, one line each. Pure.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use super::cells::Figures;
 use super::escape::LOOK;
 use super::gathered::TrialInBrief;
 use super::text::{money, one_line, plural};
-use super::{Report, case_flags, commands, mixed, note_facts};
+use super::{Report, case_flags, commands, decisions, mixed, note_facts};
 use crate::adapter;
 use crate::case::quarantine::Quarantine;
 use crate::fold::Tally;
 use crate::harness::Manifest;
+use crate::ids::column_name;
 use crate::price;
 use crate::run::PriceRecord;
 use crate::sandbox::Kind;
@@ -67,6 +68,7 @@ pub fn of(report: &Report) -> Vec<String> {
     }
     notes.extend(taken_in_quarantine(report));
     notes.extend(tried_again(report));
+    notes.extend(run_anew(report));
     notes.extend(missing_attempts(report));
     notes.extend(case_flags::notes(&report.cases));
     notes.extend(looked_at(report));
@@ -85,6 +87,8 @@ pub fn of(report: &Report) -> Vec<String> {
     notes.extend(starts_in_times(report));
     notes.extend(unadvised(report));
     notes.extend(prompts_not_sent(report));
+    notes.extend(other_inputs(report));
+    notes.extend(case_in_workspace(report));
     notes.extend(protected_nothing(report));
     notes.extend(unjudged(report));
     notes.extend(played_from_recordings(report));
@@ -101,6 +105,9 @@ pub fn of(report: &Report) -> Vec<String> {
         notes.push(format!("the run is {}", report.state_so_far()));
     } else if summary.not_run > 0 {
         notes.push(not_run(report));
+    }
+    if report.lacks_end {
+        notes.push(decisions::not_ended_sentence(report));
     }
     let unfinished = report.note_facts.unfinished;
     if unfinished > 0 {
@@ -223,14 +230,8 @@ fn without_score(report: &Report) -> Option<String> {
 fn not_verified(report: &Report) -> Vec<String> {
     let note = |(harness, version): &(String, String)| {
         let manifest = &report.run.harnesses.iter().find(|record| record.name == *harness)?.manifest;
-        let newest = manifest.verified.last()?;
-        let is = |verified: &str| {
-            let rest = version.strip_prefix(verified);
-            rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit() || c == '.'))
-        };
-        let known = manifest.verified.iter().any(|verified| is(&verified.version));
-        let newest = &newest.version;
-        (!known).then(|| format!("{harness}: the agent is version {version}, its manifest was verified with {newest}"))
+        let newest = manifest.newest_if_unverified(version)?;
+        Some(format!("{harness}: the agent is version {version}, its manifest was verified with {newest}"))
     };
     report.note_facts.versions.iter().filter_map(note).collect()
 }
@@ -324,17 +325,44 @@ fn unadvised(report: &Report) -> Option<String> {
     let trials = report.note_facts.unadvised;
     (trials > 0).then(|| {
         let trials = plural(trials, "trial");
-        format!("{trials} with permission requests that no model answered; the warnings of the results say why")
+        let to_resume = commands::to_resume(&report.run, &report.folder).filter(|_| report.note_facts.withheld > 0);
+        // Stored traces have no run to resume.
+        let again = to_resume.map(|run| format!("; run them again with: evals run --resume {run} --rerun ungraded"));
+        let again = again.unwrap_or_default();
+        format!("{trials} with permission requests that no model answered; the warnings of the results say why{again}")
     })
 }
 
 /// Returns a note on trials in which the agent did not end a turn by its answer, or reached a limit, so that later prompts
-/// were not sent.
+/// were not sent, and on stored trials of a case that has more prompts now.
 fn prompts_not_sent(report: &Report) -> Option<String> {
     let trials = report.note_facts.prompts_not_sent;
     (trials > 0).then(|| {
         let trials = plural(trials, "trial");
         format!("in {trials} not every prompt was sent; the warnings of the results say how many")
+    })
+}
+
+/// Returns a note on stored trials that were graded by a case that names other inputs than their agents had: a pass says nothing
+/// about the case as it is now.
+pub fn other_inputs(report: &Report) -> Option<String> {
+    let trials = report.note_facts.other_inputs;
+    (trials > 0).then(|| {
+        let trials = plural(trials, "trial");
+        format!(
+            "in {trials} the agent had other inputs than the case names now, such as another prompt: the grades are those of \
+             the old session"
+        )
+    })
+}
+
+/// Returns a note on trials whose workspace contained files of their own case: a pass may be the work of an agent that read them.
+pub fn case_in_workspace(report: &Report) -> Option<String> {
+    let trials = report.note_facts.case_in_workspace;
+    (trials > 0).then(|| {
+        let (trials, files) = (plural(trials, "trial"), some_of(&report.note_facts.files_of_case, 3));
+        let note = format!("in {trials} the agent could read files of its own case: {files}");
+        one_line(&note, 400, &LOOK)
     })
 }
 
@@ -381,15 +409,64 @@ fn tried_again(report: &Report) -> Option<String> {
     })
 }
 
-/// Returns notes about the order of an experiment's trials, and about what the agents did not list as loaded.
+/// Returns a note on trials that ran again because their inputs had changed: what the discarded attempts cost was spent, and
+/// is not the cost of what ran since.
+fn run_anew(report: &Report) -> Option<String> {
+    let (trials, discarded) = (report.note_facts.run_anew, report.note_facts.discarded_attempts);
+    let (were, their) = if trials == 1 { ("was", "its") } else { ("were", "their") };
+    (trials > 0).then(|| {
+        let has_cost = report.columns.iter().any(|column| column.figures.cost().is_some());
+        let costs = if has_cost { "; the cost includes them, the cost per trial does not" } else { "" };
+        format!(
+            "{} {were} run again because {their} inputs had changed (--changed rerun), and {} discarded{costs}",
+            plural(trials, "trial"),
+            match discarded {
+                1 => "1 attempt was".to_owned(),
+                count => format!("{count} attempts were"),
+            }
+        )
+    })
+}
+
+/// Returns the columns of which more trials ran again in a resumed run than of another column, in the same case, each with the
+/// number of these trials: they ran apart from the trials that they are compared with.
+fn ran_apart(report: &Report) -> Vec<(String, usize)> {
+    let ran_later = &report.note_facts.ran_later;
+    let mut apart: BTreeMap<String, usize> = BTreeMap::new();
+    if ran_later.is_empty() {
+        return Vec::new();
+    }
+    for (case, cells) in report.cells_by_case() {
+        let Some(later) = ran_later.get(case) else { continue };
+        let columns = cells.iter().filter(|cell| cell.tally.trials > 0);
+        let columns: Vec<String> = columns.map(|cell| column_name(&cell.id.harness, &cell.id.arm)).collect();
+        let count = |column: &String| later.get(column).copied().unwrap_or_default();
+        let least = columns.iter().map(count).min().unwrap_or_default();
+        for column in columns.iter().filter(|column| count(column) > least) {
+            *apart.entry(column.clone()).or_default() += count(column);
+        }
+    }
+    apart.into_iter().collect()
+}
+
+/// Returns notes about the order of an experiment's trials, about what its arms share or lack, and about what the agents did
+/// not list as loaded.
 fn of_experiment(report: &Report) -> Vec<String> {
     let run = &report.run;
     let mut notes = Vec::new();
     if let (true, Some(seed)) = (run.experiment.is_some() || run.options.aa, run.options.seed) {
+        let apart = ran_apart(report);
+        let apart: Vec<String> =
+            apart.into_iter().map(|(column, trials)| format!("{} of {column}", plural(trials, "trial"))).collect();
+        let except = match apart.as_slice() {
+            [] => String::new(),
+            some => format!(", except {}, which ran again later (--resume)", some_of(some, 5)),
+        };
         notes.push(format!(
-            "the trials of each case were interleaved over the arms, in an order drawn from seed {seed}"
+            "the trials of each case were interleaved over the arms, in an order drawn from seed {seed}{except}"
         ));
     }
+    notes.extend(run.arm_doubts().iter().map(|doubt| one_line(&doubt.to_string(), 400, &LOOK)));
     let lay = |key: &str| run.arms.iter().any(|arm| arm.overrides.contains_key(key));
     type Lists = fn(&Manifest) -> bool;
     let listed: [(&str, &str, usize, Lists); 2] = [

@@ -1,6 +1,7 @@
 //! The page: what a report shows, as blocks with a meaning. Reports build it once; each format renders it.
 
 use crate::ids::TrialId;
+use crate::run::shard::Shard;
 use crate::statistics::gates::GateVerdict;
 use crate::verdict::Verdict;
 
@@ -67,6 +68,8 @@ pub struct Standing {
     pub run: String,
     /// The run's label.
     pub label: Option<String>,
+    /// The part of the plan that the run plays, if there are several.
+    pub shard: Option<Shard>,
     /// The time at which the run began.
     pub started: String,
     /// The numbers of cases, columns and trials.

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
 
+use strum::EnumCount;
+
 use super::Report;
 use super::cells::Cell;
 use super::gathered::{ErrorDigest, TrialInBrief};
@@ -44,7 +46,7 @@ impl CellProblem<'_> {
 }
 
 /// The kind of a cell's problem, the most serious first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, EnumCount)]
 pub enum ProblemKind {
     /// The cell failed.
     Failed,
@@ -62,7 +64,7 @@ pub enum ProblemKind {
 
 impl ProblemKind {
     /// All kinds, the most serious first.
-    pub const ALL: [ProblemKind; 6] =
+    pub const ALL: [ProblemKind; ProblemKind::COUNT] =
         [Self::Failed, Self::Errored, Self::Ungraded, Self::NotRun, Self::Flaky, Self::Quarantined];
 
     /// Returns the kind as a word.

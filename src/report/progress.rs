@@ -7,7 +7,7 @@ use super::text::{DIM, Look, YELLOW, duration, harmless, money, one_line, plural
 use crate::ids::TrialId;
 use crate::ids::column_name;
 use crate::own_environment;
-use crate::result::TrialResult;
+use crate::result::{TrialResult, Warning};
 use crate::run::events::{Looked, RunEvent};
 use crate::text::some_of;
 use crate::verdict::Verdict;
@@ -32,7 +32,7 @@ pub trait Watch: Send {
 pub struct LiveConditions {
     /// Standard error is a terminal.
     pub is_terminal: bool,
-    /// The program runs in CI.
+    /// `evals` runs in CI.
     pub in_ci: bool,
     /// The user has disabled live progress, or the display would overwrite questions to the user.
     pub is_disabled: bool,
@@ -63,7 +63,7 @@ struct State<W> {
 /// The time between two lines that name the running trials.
 const INTERVAL: Duration = Duration::from_secs(60);
 /// The maximum number of trials in that line.
-const NAMED: usize = 4;
+const MAX_NAMED_TRIALS: usize = 4;
 
 impl<W: Write + Send + 'static> Plain<W> {
     /// Makes a display that writes to this output.
@@ -106,7 +106,7 @@ impl<W: Write> State<W> {
         if names.is_empty() {
             return false;
         }
-        let text = format!("{} of {} done: {}", self.done, self.planned, some_of(names, NAMED));
+        let text = format!("{} of {} done: {}", self.done, self.planned, some_of(names, MAX_NAMED_TRIALS));
         let line = one_line(&text, self.look.columns().saturating_sub(10) * 2, &self.look);
         self.line(&format!("{}  {line}", self.look.paint(DIM, "RUNNING ")));
         true
@@ -155,7 +155,10 @@ fn after_stage(trials: u32, looked: &Looked) -> String {
     let text = match looked {
         Looked::Clear => format!("clear after {trials} of each case"),
         Looked::StillNotClear => format!("still not clear after {trials} of each case, the maximum"),
-        Looked::NothingToCompare => format!("ends after {trials} of each case, as no case can be compared"),
+        Looked::NothingToCompare => format!(
+            "ends after {trials} of each case, as no case can be compared; if trials were errored, `evals run --resume RUN \
+             --rerun errored` runs them again and goes on"
+        ),
         Looked::GoesOn(next) => format!("not clear after {trials} of each case; going on to {next}"),
     };
     format!("--trials auto: {text}")
@@ -201,7 +204,9 @@ fn why(result: &TrialResult) -> Option<String> {
         Verdict::Ungraded => None,
         Verdict::Pass | Verdict::Errored | Verdict::Skipped => return None,
     };
-    if let Some(warning) = result.warnings.iter().find(|warning| warning.fails_the_trial()) {
+    let is_ungraded = result.verdict == Verdict::Ungraded;
+    let decides = |warning: &&Warning| warning.fails_the_trial() || (is_ungraded && warning.withholds_the_verdict());
+    if let Some(warning) = result.warnings.iter().find(decides) {
         return Some(warning.to_string());
     }
     let counted = || result.grades.iter().filter(|grade| !grade.diagnostic && grade.passed == wanted);

@@ -165,20 +165,27 @@ fn standing(report: &Report) -> Standing {
     };
     let itself = report.aa.as_ref().filter(|_| verdict != GateVerdict::Fail).map(|aa| itself(report, aa, verdict));
     let word = itself.as_deref().unwrap_or(word);
-    let is_over_all = |about: About| matches!(about, About::Gate | About::BrokenOff | About::Run);
+    let is_over_all = |about: About| matches!(about, About::Gate | About::BrokenOff | About::NotEnded | About::Run);
     let over_all = report.decisions.iter().filter(|it| is_over_all(it.about));
     let cases: BTreeSet<&str> = report.cells.iter().map(|cell| &*cell.id.case).collect();
+    let title = match (&report.broken_off, report.gates.is_empty()) {
+        (Some(_), _) => format!("the run broke off; {word}"),
+        (None, _) if report.going_on => format!("{}; {word}", report.state_so_far()),
+        (None, true) => word.to_owned(),
+        (None, false) => gated.to_owned(),
+    };
+    // A part of the plan says nothing about the rest.
+    let shard = report.run.shard.filter(|shard| shard.n > 1);
     Standing {
         verdict,
-        title: match (&report.broken_off, report.gates.is_empty()) {
-            (Some(_), _) => format!("the run broke off; {word}"),
-            (None, _) if report.going_on => format!("{}; {word}", report.state_so_far()),
-            (None, true) => word.to_owned(),
-            (None, false) => gated.to_owned(),
+        title: match shard {
+            Some(shard) => format!("shard {shard}: {title}"),
+            None => title,
         },
         compares_itself: report.aa.is_some(),
         run: report.run.run.clone(),
         label: report.run.label.clone(),
+        shard,
         started: report.run.started.clone(),
         size: [
             plural(cases.len(), "case"),

@@ -45,7 +45,7 @@ const DIFF_LINES: usize = 60;
 /// The width of the columns before an event's text: its number and its time.
 const GUTTER: usize = 16;
 /// The maximum depth of sub-agents that is indented.
-const DEEPEST: usize = 4;
+const MAX_INDENTED_DEPTH: usize = 4;
 
 /// Shows a trace, event by event; with `full`, nothing is cut.
 ///
@@ -159,7 +159,7 @@ impl Page<'_> {
             self.depths.insert(call.call.clone(), depth);
         }
         self.names.before(event);
-        self.margin = self.look.sign("┆ ", "| ").repeat(depth.min(DEEPEST));
+        self.margin = self.look.sign("┆ ", "| ").repeat(depth.min(MAX_INDENTED_DEPTH));
         self.gutter(event)?;
         self.body(event)?;
         if let Body::ToolResult(result) = &event.body {

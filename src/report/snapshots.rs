@@ -9,9 +9,9 @@ use crate::snapshot::compare::{Compared, Differing, State};
 use crate::snapshot::diff::{Difference, Outlined, Sign};
 
 /// The maximum number of differences of a cell in a report; the rest are counted.
-const MOST: usize = 30;
+const MAX_DIFFERENCES: usize = 30;
 /// The maximum number of lines of a difference.
-const LINES: usize = 60;
+const MAX_DIFFERENCE_LINES: usize = 60;
 
 /// The mark of a cell whose case is in quarantine.
 pub const IN_QUARANTINE: &str = "in quarantine";
@@ -28,13 +28,17 @@ pub fn block(report: &Report) -> Block {
     };
     let entries: Vec<Entry> = shown.map(of_cell).collect();
     let differing = report.snapshots.iter().filter(|it| it.differs).count();
-    let accepted = report.snapshots.iter().filter(|it| it.accepted).count();
+    let accepted = report.snapshots.iter().filter(|it| it.accepted && !it.file_removed).count();
+    let removed = report.snapshots.iter().filter(|it| it.file_removed).count();
+    let accepted_earlier = || format!("{} accepted earlier and removed since", plural(removed, "snapshot"));
     let title = match differing {
+        0 if accepted == 0 && removed > 0 => accepted_earlier(),
         0 if accepted == 0 => format!(
             "{} compare{} nothing: the harness shows no calls and texts are left out, or the core is empty",
             plural(entries.len(), "snapshot"),
             if entries.len() == 1 { "s" } else { "" }
         ),
+        0 if removed > 0 => format!("{} accepted, {}", plural(accepted, "snapshot"), accepted_earlier()),
         0 => format!("{} accepted", plural(accepted, "snapshot")),
         1 => "1 snapshot differs".to_owned(),
         more => format!("{more} snapshots differ"),
@@ -83,6 +87,7 @@ pub fn cell(compared: &Compared) -> CellId {
 /// the note.
 fn head(compared: &Compared) -> Entry {
     let (word, meaning) = match compared.state {
+        _ if compared.file_removed => ("removed", Meaning::Open),
         _ if compared.accepted => ("accepted", Meaning::Good),
         State::Same => ("same", Meaning::Good),
         State::New => ("new", Meaning::Open),
@@ -109,11 +114,11 @@ fn head(compared: &Compared) -> Entry {
 fn short(compared: &Compared) -> Entry {
     let mut entry = head(compared);
     let differences: Vec<&Difference> = compared.differing.iter().flat_map(|it| &it.differences).collect();
-    entry.details.extend(differences.iter().take(MOST).map(|it| {
+    entry.details.extend(differences.iter().take(MAX_DIFFERENCES).map(|it| {
         let (meaning, sign) = sign(it);
         Detail { head: Some((meaning, sign, it.sentence())), ..Detail::default() }
     }));
-    let more = differences.len().saturating_sub(MOST);
+    let more = differences.len().saturating_sub(MAX_DIFFERENCES);
     if more > 0 {
         entry.text(format!("and {}", plural(more, "more difference")));
     }
@@ -158,9 +163,9 @@ fn full(difference: &Difference) -> Detail {
         '-' => Meaning::Bad,
         _ => Meaning::Quiet,
     };
-    let lines = difference.lines.iter().take(LINES);
+    let lines = difference.lines.iter().take(MAX_DIFFERENCE_LINES);
     let mut lines: Vec<_> = lines.map(|it| (of_line(it.mark), format!("{} {}", it.mark, it.text))).collect();
-    let more = difference.lines.len().saturating_sub(LINES);
+    let more = difference.lines.len().saturating_sub(MAX_DIFFERENCE_LINES);
     if more > 0 {
         lines.push((Meaning::Plain, format!("and {}", plural(more, "more line"))));
     }

@@ -98,7 +98,7 @@ fn flaky(text: &str) -> Option<Warning> {
 fn no_model(text: &str) -> Option<Warning> {
     let (requests, why) = text.split_once(" answered without a model by the policy `llm`: ")?;
     let requests = requests.split(' ').next()?.parse().ok()?;
-    Some(Warning::NoModel { requests, why: why.to_owned() })
+    Some(Warning::NoModel { requests, why: why.to_owned(), event: None })
 }
 
 #[cfg(test)]
@@ -122,7 +122,7 @@ mod tests {
             Warning::LimitReached { key: "tool-calls".into() },
             Warning::LimitExceeded { key: "cost-usd".into(), limit: 0.5, value: 0.75, at_least: false },
             Warning::Flaky { run: "20260101-000000-abcd".into() },
-            Warning::NoModel { requests: 2, why: "no model answered: x".into() },
+            Warning::NoModel { requests: 2, why: "no model answered: x".into(), event: None },
             Warning::NotGradedAgain { why: "its trace is gone".into() },
             Warning::RebuiltInPart { lost: vec!["a; b".into()] },
             Warning::KeptInPart { lost: vec!["a".into()] },

@@ -45,13 +45,17 @@ pub enum Warning {
         /// The tokens that the gateway saw. The figures of the result are these.
         gateway: u64,
     },
-    /// Not every prompt was sent: the agent ended an earlier turn in another way than by its answer, or a limit was reached.
+    /// Not every prompt was sent: the agent ended an earlier turn in another way than by its answer, a limit was reached, or the
+    /// case had fewer prompts when the agent ran than now.
     PromptsNotSent {
         /// The number of prompts sent.
         sent: u64,
         /// The number of prompts of the case.
         planned: u64,
     },
+    /// A stored trial was graded by a case that names other inputs than its agent had: another prompt, workspace, environment,
+    /// policy or limits.
+    OtherInputs,
     /// A secret is too short to be redacted.
     ShortSecret {
         /// The environment variable.
@@ -122,6 +126,13 @@ pub enum Warning {
         /// The method and path of the first request.
         first: String,
     },
+    /// The gateway could not read requests that it sent to the service.
+    UnreadRequests {
+        /// The number of requests.
+        requests: u64,
+        /// The reason for the first request.
+        why: String,
+    },
     /// No model was asked for, so there was none to enforce.
     NothingToEnforce,
     /// The agent did not request all turns of the model's script.
@@ -138,7 +149,7 @@ pub enum Warning {
     },
     /// The workspace contained files of the case itself, so the agent could read how it is judged, or the solution.
     CaseInWorkspace {
-        /// The first files, relative to the workspace.
+        /// The first files, relative to the workspace, or below `~/` if they were laid into the home with a skill.
         files: Vec<String>,
         /// The number of files.
         count: u64,
@@ -358,6 +369,10 @@ pub enum Warning {
         requests: u64,
         /// The reason why no model answered the first request.
         why: String,
+        /// The event (`seq`) of the first request that got the policy's default answer. A trial with it is ungraded. Absent if
+        /// each request was too long to be shown, and in results of older versions.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        event: Option<u64>,
     },
     /// The stored trial could not be graded again.
     NotGradedAgain {
@@ -492,6 +507,9 @@ impl Warning {
             | Warning::LimitReached { .. }
             | Warning::LimitExceeded { .. }
             | Warning::LimitUnknown { .. }
+            | Warning::PromptsNotSent { .. }
+            | Warning::OtherInputs
+            | Warning::NoModel { .. }
             | Warning::Flaky { .. } => Property::OfGrading { fails: false },
             Warning::NotGradedAgain { .. }
             | Warning::NoWorkspace { .. }
@@ -513,7 +531,6 @@ impl Warning {
             | Warning::NoPermissions { .. }
             | Warning::SystemPromptInPrompt
             | Warning::BesideGateway { .. }
-            | Warning::PromptsNotSent { .. }
             | Warning::ScriptedModel { .. }
             | Warning::ModelLogCut { .. }
             | Warning::CassetteMissed { .. }
@@ -525,6 +542,7 @@ impl Warning {
             | Warning::PlayedInPart { .. }
             | Warning::NothingRecorded { .. }
             | Warning::RecordedInPart { .. }
+            | Warning::UnreadRequests { .. }
             | Warning::NothingToEnforce
             | Warning::ScriptLeft { .. }
             | Warning::ScriptExceeded { .. }
@@ -546,7 +564,6 @@ impl Warning {
             | Warning::ExitCode { .. }
             | Warning::ExitSignal { .. }
             | Warning::RepeatedRequest { .. }
-            | Warning::NoModel { .. }
             | Warning::NotAsJudged { .. }
             | Warning::ResultFromCopy
             | Warning::ResultsChanged { .. }
@@ -579,6 +596,11 @@ impl Warning {
     /// Returns true if the warning fails the trial, regardless of its graders.
     pub fn fails_the_trial(&self) -> bool {
         matches!(self.property(), Property::OfGrading { fails: true })
+    }
+
+    /// Returns true if the trial is ungraded because of the warning, regardless of its graders.
+    pub fn withholds_the_verdict(&self) -> bool {
+        matches!(self, Warning::NoModel { event: Some(_), .. })
     }
 
     /// Returns true if the warning comes from grading, so that the next grading creates it again or omits it.

@@ -1,6 +1,6 @@
 //! The gate on the cases of a comparison: enough cases of the old arm have a score in the new one.
 
-use super::{Gate, Kind, SHOWN};
+use super::{Gate, Kind, MAX_NAMES};
 use crate::compare::coverage::{gained, missing};
 use crate::compare::join::Joined;
 use crate::compare::side::Arm;
@@ -19,11 +19,15 @@ pub fn of_cases(least: f64, old: &Arm, new: &Arm, joined: &Joined<'_>) -> Gate {
     let no_gap = match gained.len() {
         0 => String::new(),
         count => {
-            format!(", and {} had no score before, which is no gap: {}", plural(count, "case"), some_of(&gained, SHOWN))
+            format!(
+                ", and {} had no score before, which is no gap: {}",
+                plural(count, "case"),
+                some_of(&gained, MAX_NAMES)
+            )
         }
     };
     let names: Vec<String> = missing.iter().map(|(case, why)| format!("{case} ({why})")).collect();
-    let gone = if names.is_empty() { String::new() } else { format!("; without: {}", some_of(&names, SHOWN)) };
+    let gone = if names.is_empty() { String::new() } else { format!("; without: {}", some_of(&names, MAX_NAMES)) };
     let text = match share {
         Some(share) => format!(
             "has a comparable score in {} of the {all} cases of the old side{no_gap} ({}), {} required{gone}",

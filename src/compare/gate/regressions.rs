@@ -1,7 +1,7 @@
 //! The gate of a bare `--gate`: no critical or regression case that passed before fails now, and no case that passed all
 //! its trials before passes none now. It needs no statistics, so it works on few cases.
 
-use super::{Gate, Kind, SHOWN, must_pass};
+use super::{Gate, Kind, MAX_NAMES, must_pass};
 use crate::case::CaseKind;
 use crate::compare::join::{Joined, Reason, Unpaired};
 use crate::compare::side::{Arm, Side};
@@ -69,7 +69,7 @@ pub fn of_regressions(
     let (not_compared, absent, unchecked) = (of(Fate::NotCompared), of(Fate::Absent), of(Fate::Covered));
     let compared = joined.cases.len();
     let named =
-        |what: &str, cases: &[String]| (!cases.is_empty()).then(|| format!("{what}: {}", some_of(cases, SHOWN)));
+        |what: &str, cases: &[String]| (!cases.is_empty()).then(|| format!("{what}: {}", some_of(cases, MAX_NAMES)));
     let lost = fails.len() + none_any_more.len();
     let (verdict, text) = if lost > 0 {
         let parts = [
@@ -107,7 +107,7 @@ pub fn of_gone(side: &Side, arm: &Arm) -> Option<Gate> {
         side.cases.get(*id).is_some_and(|it| is_guarded(it.critical, it.kind) && passed_before(it.pass, was))
     };
     let names: Vec<&String> = arm.cases.iter().filter(is_open).map(|(id, _)| id).collect();
-    let text = || format!("{NOT_COMPARED}: {}", some_of(&names, SHOWN));
+    let text = || format!("{NOT_COMPARED}: {}", some_of(&names, MAX_NAMES));
     let gate = || Gate::new(arm.name.clone(), Kind::NoRegressions, GateVerdict::Inconclusive, text());
     (!names.is_empty()).then(gate)
 }

@@ -11,7 +11,7 @@ use crate::rounding;
 use crate::text::some_of;
 
 /// The maximum number of cases named.
-const NAMED: usize = 5;
+const MAX_NAMED_CASES: usize = 5;
 
 /// Returns what changed from the old side to the new one: how many cases are better, worse and the same, and those
 /// that were lost.
@@ -31,7 +31,7 @@ pub(super) fn what_changed(pair: &Pair) -> String {
         0 => String::new(),
         count => format!("; {} left out", plural(count, "case")),
     };
-    let lost = if lost.is_empty() { String::new() } else { format!("; lost: {}", some_of(lost, NAMED)) };
+    let lost = if lost.is_empty() { String::new() } else { format!("; lost: {}", some_of(lost, MAX_NAMED_CASES)) };
     format!(
         "{} instead of {}: {word}{but}. Of {cases}, {} better, {} worse, {} the same{left_out}{lost}",
         pair.new, pair.old, counts.wins, counts.losses, counts.ties

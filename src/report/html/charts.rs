@@ -19,13 +19,13 @@ use crate::verdict::Verdict;
 /// The width of a chart, in units of its view box.
 pub(super) const WIDTH: f64 = 560.0;
 /// The width of the names at the left.
-const NAMES: f64 = 190.0;
+const NAMES_WIDTH: f64 = 190.0;
 /// The height of a row.
 const ROW: f64 = 26.0;
 /// The maximum number of columns of a chart.
-const MOST: usize = 24;
-/// The maximum number of characters of a name, which fit [`NAMES`].
-const NAME: usize = 26;
+const MAX_COLUMNS: usize = 24;
+/// The maximum number of characters of a name, which fit [`NAMES_WIDTH`].
+const MAX_NAME_CHARS: usize = 26;
 
 /// Renders all charts that have something to show.
 pub fn all(report: WholeReport<'_>) -> String {
@@ -57,14 +57,14 @@ pub fn all(report: WholeReport<'_>) -> String {
 }
 
 fn shown(report: &Report) -> &[Column] {
-    report.columns.get(..report.columns.len().min(MOST)).unwrap_or_default()
+    report.columns.get(..report.columns.len().min(MAX_COLUMNS)).unwrap_or_default()
 }
 
 /// Returns the name of a column for a chart: without the harness if all columns have the same, and cut in the middle.
 fn name(report: &Report, column: &Column) -> String {
     let is_shared = report.columns.len() > 1 && report.columns.iter().all(|it| it.id.harness == column.id.harness);
     let whole = if is_shared { column.id.arm.clone() } else { column.id.to_string() };
-    short_name(&whole, NAME, &LOOK)
+    short_name(&whole, MAX_NAME_CHARS, &LOOK)
 }
 
 /// Groups parts of a chart under a tooltip, which names the column in full.
@@ -84,7 +84,7 @@ pub(super) fn figure(title: &str, about: &str, height: f64, content: &str) -> St
 
 /// Returns the horizontal position of a value from 0 to 1, on an axis to the right of the names.
 fn across(part: f64) -> f64 {
-    NAMES + 10.0 + part.clamp(0.0, 1.0) * (WIDTH - NAMES - 80.0)
+    NAMES_WIDTH + 10.0 + part.clamp(0.0, 1.0) * (WIDTH - NAMES_WIDTH - 80.0)
 }
 
 pub(super) fn label(x: f64, y: f64, anchor: &str, class: &str, content: &str) -> String {
@@ -113,7 +113,7 @@ fn scores(report: &Report) -> Option<String> {
     for (number, column) in columns.iter().enumerate() {
         let y = ROW * number as f64 + 18.0;
         let score = column.score.unwrap_or_default();
-        let mut row = label(NAMES, y + 4.0, "end", "name", &name(report, column));
+        let mut row = label(NAMES_WIDTH, y + 4.0, "end", "name", &name(report, column));
         let mut told = format!("{}: {}", column.id, share(score));
         if let Some(interval) = column.interval {
             row.push_str(&line(across(interval.low), y, across(interval.high), y, "interval"));
@@ -219,7 +219,7 @@ fn spread(
     for (number, (column, values)) in rows.iter().enumerate() {
         let y = ROW * number as f64 + 18.0;
         let at = |q: f64| quantile(values, q).unwrap_or_default();
-        let mut row = label(NAMES, y + 4.0, "end", "name", &name(&report, column));
+        let mut row = label(NAMES_WIDTH, y + 4.0, "end", "name", &name(&report, column));
         let (low, high) = (across(at(0.25) / most), across(at(0.75) / most));
         let _ = writeln!(
             row,

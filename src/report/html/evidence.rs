@@ -11,7 +11,7 @@ use base64::write::EncoderWriter;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use serde::Serialize;
-use strum::IntoStaticStr;
+use strum::{EnumCount, IntoStaticStr};
 
 use super::places::{Places, Trial};
 use super::{lines, running, shapes};
@@ -30,7 +30,7 @@ const ALL: u64 = 256 << 20;
 const LEVEL: u32 = 4;
 
 /// A part of a trial's evidence. The order is the order in which the limit is spent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, EnumCount, IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum Part {
@@ -53,7 +53,8 @@ pub enum Part {
 word!(Part);
 
 impl Part {
-    const ALL: [Part; 7] = [Part::Events, Part::Patch, Part::Stderr, Part::Shape, Part::Model, Part::Wire, Part::Lines];
+    const ALL: [Part; Part::COUNT] =
+        [Part::Events, Part::Patch, Part::Stderr, Part::Shape, Part::Model, Part::Wire, Part::Lines];
 
     /// Returns true if the part is computed from a file, and is not the file itself.
     fn is_derived(self) -> bool {

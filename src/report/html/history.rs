@@ -16,11 +16,11 @@ use crate::rounding::share;
 use crate::trace::amount::Amount;
 
 /// The maximum number of runs in a chart, the newest ones.
-const MOST: usize = 120;
+const MAX_RUNS: usize = 120;
 /// The maximum number of runs of a cell whose table is open at first.
 const OPEN: usize = 20;
 /// The maximum number of characters of a name within a chart.
-const NAME: usize = 80;
+const MAX_NAME_CHARS: usize = 80;
 /// The title of the chart that shows which runs were flaky.
 const PASSED: &str = "Passed trials";
 /// The left edge of a chart.
@@ -127,7 +127,7 @@ fn cost(point: &Point) -> String {
 /// Renders the charts and the table of a cell.
 fn section(number: usize, cell: &CellHistory) -> String {
     let name = format!("{} · {}", cell.id.case, column_name(&cell.id.harness, &cell.id.arm));
-    let shown = cell.points.get(cell.points.len().saturating_sub(MOST)..).unwrap_or_default();
+    let shown = cell.points.get(cell.points.len().saturating_sub(MAX_RUNS)..).unwrap_or_default();
     let charts: Vec<String> = [
         chart(&name, "Score", shown, |point| point.score, Axis::Share, share),
         chart(
@@ -151,10 +151,10 @@ fn section(number: usize, cell: &CellHistory) -> String {
     .into_iter()
     .flatten()
     .collect();
-    let cut = match cell.points.len().saturating_sub(MOST) {
+    let cut = match cell.points.len().saturating_sub(MAX_RUNS) {
         0 => String::new(),
         earlier => format!(
-            "<p class=\"m-quiet\">The charts show the newest {MOST} runs; {earlier} earlier ones are in the table.</p>\n"
+            "<p class=\"m-quiet\">The charts show the newest {MAX_RUNS} runs; {earlier} earlier ones are in the table.</p>\n"
         ),
     };
     let open = if cell.points.len() <= OPEN { " open" } else { "" };
@@ -264,7 +264,7 @@ fn chart(
     }
     let mut about = Vec::new();
     for (at, (value, point)) in values.iter().zip(points).enumerate() {
-        let run = bounded(&point.run, NAME);
+        let run = bounded(&point.run, MAX_NAME_CHARS);
         let mut said = vec![format!("{run}: {}", value.map_or_else(|| "unknown".to_owned(), &told))];
         said.extend(marks(point));
         let said = said.join(", ");
@@ -289,6 +289,6 @@ fn chart(
             out.push_str(&label(RIGHT, BOTTOM + 18.0, "end", "tick", &day(last)));
         }
     }
-    let about = format!("{title} of {}: {}", bounded(name, NAME), about.join("; "));
+    let about = format!("{title} of {}: {}", bounded(name, MAX_NAME_CHARS), about.join("; "));
     Some(figure(title, &about, BOTTOM + 26.0, &out))
 }

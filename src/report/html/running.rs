@@ -10,7 +10,7 @@ use crate::secrets::Masker;
 use crate::trace::jsonl;
 
 /// The maximum number of bytes of a wire log that are translated.
-const MOST: u64 = 64 << 20;
+const MAX_WIRE_BYTES: u64 = 64 << 20;
 
 /// Returns the events so far as lines of a trace.
 ///
@@ -21,7 +21,7 @@ pub fn events(manifest: &Manifest, log: File) -> io::Result<Vec<u8>> {
     let env = own_environment::texts();
     let masker = Masker::of_env(env.iter().map(|(name, value)| (name.as_str(), value.as_str())), &[]);
     let mut events = Vec::new();
-    let input = BufReader::with_capacity(256 << 10, log.take(MOST));
+    let input = BufReader::with_capacity(256 << 10, log.take(MAX_WIRE_BYTES));
     let header = adapter::import_so_far(manifest.adapter, manifest, input, |event| {
         let mut line = Vec::new();
         jsonl::write_event(&mut line, event)?;

@@ -13,9 +13,9 @@ pub const COMMENT: usize = 65_536;
 /// The maximum number of characters of the reasons of an entry.
 const REASONS: usize = 1_500;
 /// The maximum number of characters of a name.
-const NAME: usize = 120;
+const MAX_NAME_CHARS: usize = 120;
 /// The maximum number of characters of a line.
-const LINE: usize = 4_000;
+const MAX_LINE_CHARS: usize = 4_000;
 /// The space reserved for the text that states what was left out.
 const RESERVE: usize = 500;
 
@@ -102,13 +102,13 @@ fn verdict(standing: &Standing) -> String {
         GateVerdict::Inconclusive => "⚠️ ",
     };
     let decisions: String = standing.decisions.iter().map(|(_, line)| format!("{}\n\n", inline(line, 400))).collect();
-    let label = standing.label.as_ref().map(|label| format!(" {}", code(label, NAME))).unwrap_or_default();
+    let label = standing.label.as_ref().map(|label| format!(" {}", code(label, MAX_NAME_CHARS))).unwrap_or_default();
     let counts: Vec<&str> = standing.counts.iter().map(|(_, part)| part.as_str()).collect();
     let [.., trials] = &standing.size;
     format!(
         "### {sign}evals: {}\n\n{decisions}Run {}{label} of {}: {} of {trials}.\n\n",
         standing.title,
-        code(&standing.run, NAME),
+        code(&standing.run, MAX_NAME_CHARS),
         inline(standing.started.get(..10).unwrap_or(&standing.started), 40),
         counts.join(", ")
     )
@@ -119,11 +119,11 @@ fn one(block: &Block, text: &mut Text) {
         return;
     }
     match block {
-        Block::Verdict(_, verdict) => drop(text.add(&format!("**{}**\n\n", inline(verdict, LINE)))),
-        Block::Heading(title) => drop(text.add(&format!("### {}\n\n", inline(title, LINE)))),
-        Block::Text(plain) => drop(text.add(&format!("{}\n\n", inline(plain, LINE)))),
+        Block::Verdict(_, verdict) => drop(text.add(&format!("**{}**\n\n", inline(verdict, MAX_LINE_CHARS)))),
+        Block::Heading(title) => drop(text.add(&format!("### {}\n\n", inline(title, MAX_LINE_CHARS)))),
+        Block::Text(plain) => drop(text.add(&format!("{}\n\n", inline(plain, MAX_LINE_CHARS)))),
         Block::Lines(lines) => {
-            let lines: String = lines.iter().map(|line| format!("- {}\n", inline(line, LINE))).collect();
+            let lines: String = lines.iter().map(|line| format!("- {}\n", inline(line, MAX_LINE_CHARS))).collect();
             text.add(&(lines + "\n"));
         }
         Block::Table(table) => text.fold(&head(table), table.rows.iter().map(|cells| row(table, cells)), "\n"),
@@ -135,7 +135,8 @@ fn one(block: &Block, text: &mut Text) {
             text.add(&format!("{}{}</details>\n\n", summary(title), inner.text));
         }
         Block::Entries { title, entries, after } => {
-            let after = after.as_ref().map(|after| format!("{}\n\n", inline(after, LINE))).unwrap_or_default();
+            let after =
+                after.as_ref().map(|after| format!("{}\n\n", inline(after, MAX_LINE_CHARS))).unwrap_or_default();
             text.fold(&summary(title), entries.iter().map(entry), &format!("{after}\n</details>\n\n"));
         }
     }
@@ -148,14 +149,14 @@ fn folded_table(title: &str, table: &Table, text: &mut Text) {
 }
 
 fn summary(title: &str) -> String {
-    format!("<details><summary>{}</summary>\n\n", inline(title, LINE))
+    format!("<details><summary>{}</summary>\n\n", inline(title, MAX_LINE_CHARS))
 }
 
 fn entry(entry: &Entry) -> String {
     let mut about = entry.about.iter();
-    let first = about.next().map(|name| format!("**{}**", code(name, NAME))).unwrap_or_default();
-    let rest: String = about.map(|part| format!(" · {}", code(part, NAME))).collect();
-    let mut text = format!("{}: {first}{rest}\n", inline(&entry.word, NAME));
+    let first = about.next().map(|name| format!("**{}**", code(name, MAX_NAME_CHARS))).unwrap_or_default();
+    let rest: String = about.map(|part| format!(" · {}", code(part, MAX_NAME_CHARS))).collect();
+    let mut text = format!("{}: {first}{rest}\n", inline(&entry.word, MAX_NAME_CHARS));
     // Events of a trace are in the trace.
     let shown = |detail: &Detail| {
         let lines = detail.lines.iter().filter(|(meaning, _)| *meaning == Meaning::Plain).map(|(_, line)| line.clone());
@@ -179,7 +180,7 @@ fn head(table: &Table) -> String {
     let rule: Vec<String> =
         (0..table.head.len()).map(|n| if table.right.contains(&n) { "---:" } else { "---" }.to_owned()).collect();
     let names = table.head.iter().flat_map(|cell| &cell.0).map(|(meaning, text)| match meaning {
-        Meaning::Name => code(text, NAME),
+        Meaning::Name => code(text, MAX_NAME_CHARS),
         _ => plain(text),
     });
     format!("{}{}", line(&names.collect::<Vec<_>>()), line(&rule))
@@ -188,10 +189,10 @@ fn head(table: &Table) -> String {
 fn row(table: &Table, cells: &[TableCell]) -> String {
     let cell = |(number, cell): (usize, &TableCell)| {
         let lines = cell.0.iter().map(|(meaning, text)| match meaning {
-            Meaning::Name => code(text, NAME),
-            // Figures are the program's own text.
+            Meaning::Name => code(text, MAX_NAME_CHARS),
+            // `evals` wrote the figures.
             _ if table.right.contains(&number) => text.clone(),
-            _ => inline(text, LINE),
+            _ => inline(text, MAX_LINE_CHARS),
         });
         lines.collect::<Vec<_>>().join(" ")
     };

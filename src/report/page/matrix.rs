@@ -18,7 +18,7 @@ const LONGEST_NAME: usize = 60;
 /// one, they are below the verdict.
 const FIGURES_BESIDE: usize = 60;
 /// The maximum number of characters of a column's name in Markdown.
-const NAME: usize = 120;
+const MAX_COLUMN_CHARS: usize = 120;
 
 /// The cells of a run by case and column.
 #[derive(Debug, Clone)]
@@ -185,7 +185,7 @@ fn name(name: &str) -> String {
 }
 
 fn named(name: &str) -> TableCell {
-    TableCell::new(Meaning::Name, short_name(name, NAME, &LOOK))
+    TableCell::new(Meaning::Name, short_name(name, MAX_COLUMN_CHARS, &LOOK))
 }
 
 fn in_table(cell: &Cell) -> TableCell {

@@ -9,7 +9,7 @@ use crate::report::text::{BOLD, DIM, GREEN, Look, RED, YELLOW, harmless, plural,
 use crate::report::{Summary, grid};
 
 /// The maximum number of lines shown of a text.
-const LINES: usize = 20;
+const MAX_TEXT_LINES: usize = 20;
 
 /// The maximum number of entries shown under a title.
 const WHOLE: usize = 20;
@@ -34,7 +34,8 @@ pub fn style(meaning: Meaning) -> Style {
 pub fn write(page: &Page, look: &Look, out: &mut dyn Write) -> io::Result<()> {
     if let Some(standing) = &page.standing {
         let label = standing.label.as_ref().map(|label| format!(" ({label})")).unwrap_or_default();
-        let title = format!("run {}{label}: {}", standing.run, standing.size.join(", "));
+        let shard = standing.shard.map(|shard| format!(", shard {shard}")).unwrap_or_default();
+        let title = format!("run {}{label}{shard}: {}", standing.run, standing.size.join(", "));
         text(&title, BOLD, look, out)?;
         writeln!(out)?;
     }
@@ -159,10 +160,10 @@ fn paragraph(text: &str, indent: usize, look: &Look, out: &mut dyn Write) -> io:
         return Ok(());
     }
     let lines = wrap(text, look.columns().saturating_sub(indent));
-    for line in lines.iter().take(LINES) {
+    for line in lines.iter().take(MAX_TEXT_LINES) {
         writeln!(out, "{:indent$}{line}", "")?;
     }
-    let more = lines.len().saturating_sub(LINES);
+    let more = lines.len().saturating_sub(MAX_TEXT_LINES);
     if more > 0 {
         writeln!(out, "{:indent$}{} {}", "", look.ellipsis(), plural(more, "more line"))?;
     }

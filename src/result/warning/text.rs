@@ -36,10 +36,15 @@ impl fmt::Display for Warning {
                 write!(
                     out,
                     "{sent} of {planned} prompts were sent, because the agent did not end the last of them by its answer, a \
-                     limit was reached, the workspace was gone, or the recording ends there; unless it was a limit with \
-                     `on-limit: grade`, or a passed `stop` grader asks for that end, such a trial does not pass"
+                     limit was reached, the workspace was gone, the recording ends there, or the case had fewer prompts when \
+                     the agent ran; unless it was a limit with `on-limit: grade`, or a passed `stop` grader asks for that \
+                     end, such a trial does not pass"
                 )
             }
+            Warning::OtherInputs => out.write_str(
+                "the agent had other inputs than the case names now, such as another prompt, workspace, environment, policy \
+                 or limits: the grades are those of the old session",
+            ),
             Warning::ShortSecret { name, shortest } => {
                 write!(out, "the value of {name} is under {shortest} characters and is not masked")
             }
@@ -85,6 +90,12 @@ impl fmt::Display for Warning {
                 "the cassette lacks {} that cannot be recorded, so a replay may miss; the first: {first}",
                 plural(*requests, "request")
             ),
+            Warning::UnreadRequests { requests, why } => write!(
+                out,
+                "the gateway could not read {} that it sent on, so a model that did not answer may be unnoticed; the first: \
+                 {why}",
+                plural(*requests, "request")
+            ),
             Warning::NothingToEnforce => out.write_str("--enforce-model had no effect, because no model was asked for"),
             Warning::ScriptLeft { played, turns } => {
                 write!(out, "the agent asked for {played} of the {turns} turns of the model's script")
@@ -113,10 +124,17 @@ impl fmt::Display for Warning {
             Warning::RepeatedRequest { why } => {
                 write!(out, "when its time was over, the agent was repeating a request to its model: {why}")
             }
-            Warning::NoModel { requests, why } => {
+            Warning::NoModel { requests, why, event } => {
                 let requests =
                     if *requests == 1 { "1 request was".to_owned() } else { format!("{requests} requests were") };
-                write!(out, "{requests} answered without a model by the policy `llm`: {why}")
+                write!(out, "{requests} answered without a model by the policy `llm`: {why}")?;
+                match event {
+                    Some(event) => write!(
+                        out,
+                        "; the request of event {event} got the policy's default answer instead, so the trial is ungraded"
+                    ),
+                    None => Ok(()),
+                }
             }
             Warning::Interrupted => {
                 out.write_str("the session was interrupted before the agent had answered, so it is not graded")
@@ -163,10 +181,21 @@ impl fmt::Display for Warning {
             },
             Warning::CaseInWorkspace { files, count } => {
                 let others = if *count > files.len() as u64 { " and others" } else { "" };
+                let is_in_home = |file: &&String| file.starts_with("~/");
+                let of_home = files.iter().filter(is_in_home).count();
+                let place = match of_home {
+                    0 => "the workspace",
+                    all if all == files.len() => "the agent's home",
+                    _ => "the workspace and the agent's home",
+                };
+                let (made_from, what) = match of_home {
+                    0 => ("what the workspace is made from", "a commit without them"),
+                    _ => ("what is given to the agent", "a commit or a skill without them"),
+                };
                 write!(
                     out,
-                    "the workspace contained files of the case itself ({}{others}), so the agent could read how it is \
-                     graded; use a commit without them, or keep the cases outside of this repository",
+                    "{place} contained files of the case itself ({}{others}), so the agent could read how it is \
+                     graded; use {what}, or keep them outside of {made_from}",
                     files.join(", ")
                 )
             }

@@ -222,3 +222,78 @@ fn a_case_whose_results_a_merge_by_hand_lost_is_refused() {
     let says = "`c00` is in `cases`, but has no results in any of `arms`";
     project.evals(&["compare", "second", "--gate"]).exits(2).says("baseline.json cannot be read").says(says);
 }
+
+#[test]
+fn scores_are_not_replaced_by_errored_trials_or_by_fewer_columns() {
+    let project = project();
+    project.evals(&["baseline", "set", "first"]).exits(0);
+    let before = project.read("cases/baseline.json");
+    of_cases("night", &[(10, "pp"), (3, "pf"), (1, "cc")]).write(&project, 0);
+    let refused = project.evals(&["baseline", "set", "night"]).exits(2);
+    refused
+        .says("cases/baseline.json has scores of 1 cell in which run night has none: c13 (agent); run the errored")
+        .says("`evals run --resume night --rerun errored`")
+        .says("--replace");
+    assert_eq!(project.read("cases/baseline.json"), before);
+    project.evals(&["baseline", "set", "night", "--replace"]).exits(0);
+    // Nothing is lost where there was no score.
+    project.evals(&["baseline", "set", "night"]).exits(0);
+    project.evals(&["baseline", "set", "first"]).exits(0);
+    let two = Stored::new("two").case("c00", "a", "p").case("c00", "b", "p");
+    two.write(&project, 0);
+    project.evals(&["baseline", "set", "two", "--file", "two.json"]).exits(0);
+    Stored::new("one").case("c00", "a", "p").write(&project, 0);
+    let refused = project.evals(&["baseline", "set", "one", "--file", "two.json"]).exits(2);
+    refused.says("two.json has 1 column that run one does not have: agent / b").says("with all of its harnesses");
+    project.evals(&["baseline", "set", "one", "--file", "two.json", "--replace"]).exits(0).says("1 column of run one");
+}
+
+#[test]
+fn skipped_cells_are_not_to_be_run_again() {
+    let project = Project::new();
+    project.harness("plain", "adapter: output-only\ncommand: [echo, \"{prompt}\"]\nprompt-via: argument");
+    let case = |keys: &str| {
+        let keys = format!("{keys}graders: [{{output: {{contains: Do it}}}}]");
+        project.case("a", &keys, "steps: [{say: Do it.}]");
+    };
+    let run = |label: &str| project.evals(&["run", "--harness", "demo", "--harness", "plain", "--label", label]);
+    case("");
+    run("before").exits(0);
+    project.evals(&["baseline", "set", "before"]).exits(0);
+    case("requires: {tracing: true}\n");
+    run("after");
+    let refused = project.evals(&["baseline", "set", "after"]).exits(2);
+    let refused = refused.says("skipped: a (plain); write to another file with --file, or pass --replace");
+    assert!(!refused.err.contains("--rerun"), "{}", refused.err);
+}
+
+#[test]
+fn a_case_in_quarantine_keeps_its_earlier_results() {
+    let project = Project::new();
+    let quarantined = |it: &mut serde_json::Value| {
+        if it["id"] == "c03" {
+            it["quarantine"] = json!({"until": "2999-01-01", "why": "a proxy"});
+        }
+    };
+    of_cases("first", &[(4, "pp")]).write(&project, 0);
+    project.evals(&["baseline", "set", "first"]).exits(0);
+    for name in ["second", "third"] {
+        of_cases(name, &[(3, "pp"), (1, "ff")]).cases(quarantined).write(&project, 0);
+        let set = project.evals(&["baseline", "set", name]).exits(0).says("without cases in quarantine: c03");
+        set.says(&format!("3 cases, 1 column of run {name}"))
+            .says("the file keeps the earlier results of cases in quarantine: c03");
+    }
+    project.evals(&["compare", "second", "--gate"]).exits(0);
+    // When the quarantine is over, the gate sees that the case fails now.
+    of_cases("after", &[(3, "pp"), (1, "ff")]).write(&project, 0);
+    let found = project.evals(&["compare", "after", "--gate", "--format", "json"]).exits(1).json();
+    let doubts = found["pairs"][0]["doubts"].to_string();
+    assert!(doubts.contains("kept from an earlier run") && doubts.contains("c03 (run first)"), "{doubts}");
+    // It is not a case that the run lacks.
+    let other = (0..4).fold(Stored::new("other"), |it, n| it.case(&format!("c{n:02}"), "b", "p"));
+    other.cases(quarantined).write(&project, 0);
+    let refused = project.evals(&["baseline", "set", "other"]).exits(2).says("1 column that run other does not have");
+    assert!(!refused.err.contains("c03"), "{}", refused.err);
+    project.evals(&["baseline", "set", "third", "--replace"]).exits(0);
+    assert!(!project.read("cases/baseline.json").contains("c03"));
+}

@@ -43,6 +43,7 @@ fn draw(generator: &mut Generator, design: &Design) -> Side {
             kind: evals::internal::case::CaseKind::Capability,
             pass: evals::internal::verdict::PassTrials::All,
             critical: false,
+            kept_from: None,
         };
         side.cases.insert(id.clone(), facts);
         for (arm, chance) in side.arms.iter_mut().zip([chance, chance + design.better]) {

@@ -439,7 +439,27 @@ fn a_single_trace_of_another_case_or_with_other_prompts_is_told() {
     assert_eq!(warning["planned"], 2);
     let more = more.says("note: graded by case `more`, but the trace names another case: lone.jsonl (`a`)");
     assert!(!more.err.contains("another prompt"), "{}", more.err);
-    of("other").exits(0).says("note: the agent had another prompt than case `other` names: lone.jsonl");
+    let other = of("other").exits(0);
+    assert_eq!(only(&other.json())["warnings"][0]["code"], "other_inputs");
+    let run = other.json()["run"].as_str().unwrap().to_owned();
+    other.says("note: the agent had another prompt than case `other` names: lone.jsonl");
+    // A run of single traces is compared with its case as that is now.
+    let codes = |run: &str| {
+        let graded = project.evals(&["grade", run, "--format", "json"]).exits(0);
+        let report = graded.json();
+        assert_eq!(
+            graded.err.contains("had another prompt than the case names now"),
+            !only(&report)["warnings"][0].is_null()
+        );
+        (report["run"].as_str().unwrap().to_owned(), only(&report)["warnings"].to_string())
+    };
+    let (run, warnings) = codes(&run);
+    assert!(warnings.contains("other_inputs"), "{warnings}");
+    project.write("cases/other.yaml", &project.read("cases/a.yaml"));
+    let (run, warnings) = codes(&run);
+    assert_eq!(warnings, "[]");
+    project.case("other", "turns: [Something else.]", "");
+    assert!(codes(&run).1.contains("other_inputs"));
 }
 
 /// Runs a command, and passes its output to another command.

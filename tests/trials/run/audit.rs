@@ -139,7 +139,7 @@ fn a_reference_solution_that_does_not_pass_is_told_with_the_graders_that_refuse_
     assert_eq!(names(&oracle("idle")), ["a", "calls"]);
     assert!(tried(&report, "setup", "null")[0]["note"].as_str().unwrap().contains("exited 3"));
     let texts = [
-        "oracle must pass and came to fail a (files): `a.txt`",
+        "oracle must pass, but its verdict is `fail` a (files): `a.txt`",
         "not audited, since a folder does not show it: calls of right",
     ];
     says(project.evals(&["check", "--audit"]).exits(1), &texts);

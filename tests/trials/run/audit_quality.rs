@@ -64,11 +64,23 @@ fn graders_that_never_failed_and_arms_with_equal_verdicts_are_reported_from_enou
     }
     let text = project.evals(&["check", "--audit"]).exits(0);
     let text = text.says("QUALITY easy");
-    let text = text.says("never_failed: `says` passed in all of 6 graded trials in the stored runs");
-    text.says("not_told_apart: all of 6 stored trials of 2 arms came to pass: one, two");
+    let text = text.says("never_failed: `says` passed in all 6 graded trials of the stored runs");
+    text.says("not_told_apart: all 6 stored trials of 2 arms have the verdict `pass`: one, two");
     // Trials of another content of the case show nothing about it.
     project.case("easy", &format!("description: changed\n{GRADERS}"), "");
     assert_eq!(findings(&audit(&project, &[]), "easy", "never_failed"), Vec::<Value>::new());
+}
+
+#[test]
+fn trials_of_agents_that_play_a_script_show_nothing_about_a_case() {
+    let project = Project::new();
+    project.case("easy", GRADERS, "steps: [{say: answer}]");
+    let args = ["run", "--no-progress", "--harness", "demo-stream", "--harness", "demo-text", "--trials", "3"];
+    project.evals(&args).exits(0);
+    let report = audit(&project, &[]);
+    for code in ["never_failed", "not_told_apart"] {
+        assert_eq!(findings(&report, "easy", code), Vec::<Value>::new(), "{code}");
+    }
 }
 
 #[test]

@@ -30,6 +30,22 @@ fn the_exit_code_says_what_came_of_it() {
 }
 
 #[test]
+fn a_filter_that_matches_nothing_is_refused_also_beside_one_that_matches() {
+    let project = Project::new();
+    project.case("alpha", "tags: [inner]", PASS);
+    project.case("beta", "", PASS);
+    let refused = |args: &[&str]| project.evals(&[&["run", "--dry-run"], args].concat()).exits(2);
+    let ran = refused(&["--case", "alpha", "--case", "bet"]).says("--case bet matches none of the cases");
+    ran.says("did you mean `beta`?");
+    let ran = refused(&["--tag", "inner", "--tag", "iner"]).says("--tag iner matches none of the cases");
+    ran.says("did you mean `inner`?");
+    project.case("sub/gamma", "", PASS);
+    refused(&["--case", "alpha", "--case", "gamma"]).says("did you mean `sub/gamma`?");
+    refused(&["--case", "beta", "--tag", "inner"]).says("there are no tags of the cases that --case selects");
+    project.evals(&["run", "--dry-run", "--case", "alpha", "--case", "b*", "--tag", "inner"]).exits(0);
+}
+
+#[test]
 fn what_cannot_be_judged_is_3() {
     let project = Project::new();
     // The demo agent reports no cost unless its script contains one.

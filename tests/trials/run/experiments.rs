@@ -420,7 +420,7 @@ fn a_dry_run_promises_no_smaller_effect_than_the_comparison() {
     run(&project, &["--dry-run"]).exits(0).says(&format!("{power} above 100 pp with 2 trials of each case and arm"));
     run(&project, &["--dry-run", "--trials", "auto"])
         .exits(0)
-        .says("above 100 pp with 2 trials of each case and arm (the first look), 92.8 pp with 16 (the most)");
+        .says("above 100 pp with 2 trials of each case and arm (the first evaluation), 92.8 pp with 16 (the maximum)");
     // Without t: cases with one trial each, and a single case.
     for id in ["d", "e", "f", "g", "h", "i", "j", "k", "l"] {
         project.case(id, "graders: [{output: {contains: prompt}}]", "");
@@ -941,6 +941,7 @@ fn what_can_never_be_laid_or_would_undo_the_control_is_refused_at_its_place() {
         ("files: {x: a, x/y: b}", "which is also a file here"),
         ("args: [\"a\\0b\"]", "an argument holds a NUL character"),
         ("env: {HOME: /somewhere}", "`HOME` is the trial's private home"),
+        ("files: ../cases", "`cases` contains `cases/a.yaml`, which the agent must not see"),
         ("system-prompt: ''", "`system-prompt` is empty"),
     ];
     for (keys, says) in wrong {
@@ -1070,4 +1071,125 @@ fn arguments_of_an_arm_stand_before_the_end_of_the_options() {
     run(&project, &[]).exits(0);
     assert_eq!(answer(&project, "a/dashes/a/1"), "prompt -- Do it.");
     assert_eq!(answer(&project, "a/dashes/b/1"), "prompt --deep -- Do it.");
+}
+
+#[test]
+fn a_variant_that_asks_for_the_model_of_the_manifest_is_no_other_arm() {
+    let project = project("cases: [../cases]\nharness: probe\nvary: [model]\nvariants: {a: {}, b: {model: m}}\n");
+    project.harness("probe", &PROBE.replace("env: ASKED}", "env: ASKED, default: m}"));
+    run(&project, &[]).exits(2).says("resolve to the same arm");
+    project.harness("probe", &PROBE.replace("env: ASKED}", "env: ASKED, default: other}"));
+    run(&project, &["--dry-run"]).exits(0);
+}
+
+const WITH_AND_WITHOUT: &str = "
+cases: [../cases]
+harness: demo
+vary: [skills]
+variants: {without: {}, with: {skills: [../skills/changelog]}}
+";
+
+/// Returns the caveats of the comparison of a run's only two arms, and the comparison.
+fn doubts(project: &Project) -> (Vec<String>, Value) {
+    let compared = project.evals(&["compare", "--format", "json"]).json();
+    let doubts = compared["pairs"][0]["doubts"].as_array().unwrap().iter();
+    (doubts.map(|doubt| doubt["text"].as_str().unwrap().to_owned()).collect(), compared)
+}
+
+#[test]
+fn a_counted_grader_of_a_skill_that_only_one_arm_has_is_a_caveat() {
+    let project = project(WITH_AND_WITHOUT);
+    let graders =
+        |more: &str| format!("graders: [{{stop: {{reason: [end_turn]}}}}, {{skills: {{used: [changelog]{more}}}}}]");
+    let says = "`skills` asks for `changelog`, which `without` does not have: 1 case (a)";
+    project.case("a", &graders(""), "steps: [{say: done}]");
+    project.case("b", &graders(", diagnostic: true"), "steps: [{say: done}]");
+    project.evals(&["check", "experiments"]).exits(0).says(says);
+    run(&project, &["--dry-run"]).exits(0).says(says);
+    run(&project, &[]).exits(1).says(says);
+    let (found, _) = doubts(&project);
+    assert!(found.iter().any(|text| text.starts_with(says)), "{found:?}");
+    project.evals(&["compare"]).says("look before you trust it");
+    project.evals(&["report"]).says(says);
+    // The graders that `grade` uses decide.
+    project.case("a", &graders(", diagnostic: true"), "steps: [{say: done}]");
+    let graded = project.evals(&["grade", "latest"]).exits(0).out;
+    assert!(!graded.contains("`without` does not have"), "{graded}");
+    project.case("b", &graders(""), "steps: [{say: done}]");
+    project.evals(&["grade", "latest"]).exits(1).says("`without` does not have: 1 case (b)");
+}
+
+#[test]
+fn a_skill_is_laid_without_the_folder_of_its_cases_and_not_with_files_of_graders() {
+    let text = "harness: probe\nvary: [skills]\nvariants: {without: {}, with: {skills: [../skills/changelog]}}\n";
+    let project = project(text);
+    let case = "prompt: p\nhidden: c.hidden\ngraders: [{output: {contains: prompt}}]\n";
+    project.write("skills/changelog/evals/c.yaml", case);
+    project.write("skills/changelog/evals/c.hidden/t.sh", "");
+    project.write("skills/changelog/scripts/x.sh", "");
+    let ran = project.evals(&["run", "skills/changelog/evals", "--experiment", "experiments/x.yaml"]).exits(0);
+    ran.says("the skill skills/changelog is laid without its folder `evals`");
+    let seen = answer(&project, "c/probe/with/1");
+    assert!(seen.contains("home:.x/skills/changelog/scripts/x.sh") && !seen.contains("evals"), "{seen}");
+    // Further cases in the same folder are not laid either, but a folder that agents need is.
+    let run = |cases: &str| project.evals(&["run", cases, "--experiment", "experiments/x.yaml"]);
+    for folder in ["evals/easy", "evals/hard", "scripts/evals"] {
+        project.write(&format!("skills/changelog/{folder}/c.yaml"), case);
+        project.write(&format!("skills/changelog/{folder}/c.hidden/t.sh"), "");
+    }
+    run("skills/changelog/scripts/evals").exits(2).says("which the agent must not see");
+    std::fs::remove_dir_all(project.path("skills/changelog/scripts/evals")).unwrap();
+    std::fs::remove_dir_all(project.path(".evals/runs")).unwrap();
+    // A copy of the case elsewhere in the skill is laid into the home, and noticed.
+    project.write("skills/changelog/notes.md", case);
+    run("skills/changelog/evals/easy").exits(0).says("is laid without its folder `evals`");
+    let seen = answer(&project, "c/probe/with/1");
+    assert!(seen.contains("home:.x/skills/changelog/scripts/x.sh") && !seen.contains("evals"), "{seen}");
+    let warnings = project.result("c/probe/with/1")["warnings"].as_array().unwrap().clone();
+    let warning = warnings.iter().find(|it| it["code"] == "case_in_workspace").unwrap();
+    assert_eq!(warning["files"], serde_json::json!(["~/.x/skills/changelog/notes.md"]));
+    project.write("cases/fx/check.sh", "true\n");
+    project.case("a", "graders: [{script: {run: [sh, fx/check.sh]}}]", "");
+    let text = "harness: probe\nvary: [files]\nvariants: {without: {}, with: {files: ../cases/fx}}\n";
+    project.write("experiments/x.yaml", text);
+    let ran = project.evals(&["run", "cases", "--experiment", "experiments/x.yaml"]).exits(2);
+    ran.says("`cases/fx` contains `cases/fx/check.sh`, which the agent must not see");
+}
+
+#[test]
+fn cases_in_which_the_arms_are_the_same_are_a_caveat_of_the_stored_run() {
+    let project = project(WITH_AND_WITHOUT);
+    let graders = "graders: [{stop: {reason: [end_turn]}}]";
+    project.case("a", &format!("skills: [../skills/changelog]\n{graders}"), "steps: [{say: done}]");
+    project.case("b", graders, "steps: [{say: done}]");
+    let says = "the variants `without` and `with` are the same in 1 of 2 cases (a)";
+    project.evals(&["check", "experiments"]).exits(0).says(says);
+    run(&project, &[]).exits(0).says(says);
+    let (found, _) = doubts(&project);
+    assert!(found.iter().any(|text| text.starts_with(says)), "{found:?}");
+    project.evals(&["report"]).says(says);
+}
+
+#[test]
+fn what_ran_again_after_a_change_costs_no_more_than_the_other_arm_and_is_said_to_have_run_later() {
+    let project = project(WITH_AND_WITHOUT);
+    let graders = "trials: 2\ngraders: [{stop: {reason: [end_turn]}}]";
+    for case in ["a", "b"] {
+        project.case(case, graders, "steps: [{usage: {cost-usd: 0.01}}, {say: done}]");
+    }
+    run(&project, &["--seed", "5"]).exits(0);
+    project.evals(&["report"]).says("in an order drawn from seed 5");
+    let changed = project.read("skills/changelog/SKILL.md") + "More.\n";
+    project.write("skills/changelog/SKILL.md", &changed);
+    let ran = project.evals(&["run", "--resume", "latest", "--changed", "rerun"]).exits(0);
+    let ran =
+        ran.says("4 trials were run again because their inputs had changed (--changed rerun), and 4 attempts were");
+    let ran = ran.says("drawn from seed 5, except 4 trials of demo / with, which ran again later");
+    assert!(!ran.out.contains("after an error or a break"), "{}", ran.out);
+    let (found, compared) = doubts(&project);
+    assert_eq!(compared["pairs"][0]["cost"]["of_totals"], 1.0);
+    let of_arms = |key: &str| [0_usize, 1].map(|arm| compared["arms"][arm][key].as_f64().unwrap());
+    assert_eq!((of_arms("cost_per_trial"), of_arms("cost_usd")), ([0.01, 0.01], [0.04, 0.08]));
+    assert!(found.iter().any(|text| text.contains("4 of 4 trials run again because their inputs had changed")));
+    assert!(found.iter().any(|text| text.starts_with("not interleaved: 4 trials of demo / with")), "{found:?}");
 }

@@ -145,6 +145,60 @@ fn a_user_without_a_home_can_run_cases() {
 }
 
 #[test]
+fn no_variable_replaces_the_private_home_or_moves_the_folder_of_skills() {
+    let private = "`HOME` is the trial's private home";
+    let project = Project::new();
+    project.case("a", "", "steps: [{say: done}]");
+    project.evals(&["run", "--env", "HOME"]).exits(2).says(private);
+    for env in ["{pass: [LANG, HOME]}", "{set: {HOME: '{home}/x'}}"] {
+        project.demo("mine", &format!("env: {env}"));
+        project.evals(&["run", "--harness", "mine"]).exits(2).says("harnesses/mine.yaml:5:").says(private);
+    }
+    project.demo("mine", "model: {via: env, env: HOME}");
+    project.evals(&["run", "--harness", "mine"]).exits(2).says(private);
+    // A file of the user, such as a configuration with `{env:HOME}`, replaces it neither.
+    project.demo("mine", "env: {named-in: [{file: my.json, regex: '\\{env:([A-Z_]+)\\}'}]}");
+    std::fs::write(project.home().join("my.json"), "{env:HOME}/x").unwrap();
+    project.case("a", "", "steps: [{run: {command: 'cd && pwd'}}]");
+    project.evals(&["run", "--harness", "mine"]).exits(0);
+    assert!(output_of_call(&project, "a/mine/default/1").contains("evals-run-"));
+    project.demo("mine", "skills: {user: .claude/skills}");
+    project.write("skill/SKILL.md", "---\nname: skill\ndescription: Does it.\n---\n");
+    project.case("a", "skills: [../skill]\nenv: {CLAUDE_CONFIG_DIR: /x}", "steps: [{say: done}]");
+    let skipped = project.evals(&["run", "--harness", "mine"]).exits(3);
+    skipped.says("the variable `CLAUDE_CONFIG_DIR` makes the agent look elsewhere");
+    // No placeholder is replaced in the environment of a case.
+    project.case("a", "skills: [../skill]\nenv: {CLAUDE_CONFIG_DIR: '{home}/.claude'}", "steps: [{say: done}]");
+    project.evals(&["run", "--harness", "mine"]).exits(3);
+    project.case("a", "skills: [../skill]\nenv: {XDG_CONFIG_HOME: /x}", "steps: [{say: done}]");
+    project.evals(&["run", "--harness", "mine"]).exits(0);
+    let mut passing = Project::new();
+    passing.env("CLAUDE_CONFIG_DIR", "/of-the-user");
+    passing.demo("mine", "skills: {user: .claude/skills}\nenv: {pass: [CLAUDE_CONFIG_DIR]}");
+    passing.write("skill/SKILL.md", "---\nname: skill\ndescription: Does it.\n---\n");
+    passing.case("a", "skills: [../skill]", "steps: [{say: done}]");
+    let refused = passing.evals(&["run", "--harness", "mine"]).exits(2).says("it is passed on from the environment");
+    refused.says("`in: project`");
+    project.case("a", "env: {HOME: /x}", "steps: [{say: done}]");
+    project.evals(&["check"]).exits(2).says("cases/a.yaml:2:7:").says(private);
+}
+
+#[test]
+fn an_old_run_with_home_in_its_environment_is_graded_and_resumed() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{say: done}]");
+    project.evals(&["run", "--label", "old"]).exits(0);
+    let file = format!("{}/run.json", project.run_folder());
+    project.without_digests(&project.run_folder());
+    let mut record: serde_json::Value = serde_json::from_str(&project.read(&file)).unwrap();
+    record["options"]["env"] = json!(["HOME"]);
+    project.write(&file, &record.to_string());
+    project.evals(&["run", "--resume", "old"]).exits(0).says("--env HOME of the run is ignored");
+    project.case("a", "env: {HOME: /x}", "steps: [{say: done}]");
+    project.evals(&["grade", "old"]).exits(0);
+}
+
+#[test]
 fn hidden_files_are_not_there_while_the_agent_works_and_are_when_it_is_judged() {
     let project = Project::new();
     project.write("cases/fix/a.txt", "shown");

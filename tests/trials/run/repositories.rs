@@ -99,6 +99,47 @@ fn a_copy_that_contains_the_case_under_another_name_is_named() {
 }
 
 #[test]
+fn files_of_the_case_are_found_in_a_part_of_a_repository_and_in_a_copy_and_every_report_says_so() {
+    let project = Project::new();
+    project.write("cases/a.hidden/t.sh", "exit 0\n");
+    project.write("cases/a.oracle/s.txt", "solved\n");
+    let case = |id: &str, source: &str| {
+        let keys = "hidden: a.hidden\noracle: {copy: a.oracle}\ngraders: [{diff: {none: true}}]";
+        project.case(id, &format!("workspace: {source}\n{keys}"), "steps: [{say: done}]");
+    };
+    case("a", "{git: {path: .., rev: HEAD, subdir: cases}}");
+    repository_in(&project, ".", &["init -q .", "add cases", "commit -qm first", "clone -q . clone"]);
+    project.write("cases/a.yaml", &format!("# newer\n{}", project.read("cases/a.yaml")));
+    let url = format!("file://{}", project.path(".").canonicalize().unwrap().display());
+    case("by-url", &format!("{{git: {{url: '{url}', subdir: cases}}}}"));
+    case("clone", "{git: {path: ../clone, subdir: cases}}");
+    case("part", &format!("{{git: {{url: '{url}/.git', subdir: cases/a.hidden}}}}"));
+    // A file that the task is to copy, and one that the workspace has in its own place.
+    case("fine", r#"{files: {backup/s.txt: "solved\n", t.sh: "exit 0\n", a.hidden/t.sh: "exit 0\n"}}"#);
+    let ran = project.evals(&["run", "--label", "one"]).exits(0);
+    ran.says("in 4 trials the agent could read files of its own case: a.");
+    let files = |id: &str| {
+        let result = project.result(&format!("{id}/demo/default/1"));
+        let warnings = result["warnings"].as_array().unwrap();
+        warnings.iter().find(|it| it["code"] == "case_in_workspace").map(|it| it["files"].clone())
+    };
+    let kept = ["a.hidden/t.sh", "a.oracle/s.txt"];
+    let all = serde_json::json!(["a.demo.yaml", kept[0], kept[1], "a.yaml"]);
+    assert_eq!(files("a"), Some(all));
+    for id in ["by-url", "clone"] {
+        // The script of the demo agent is the same in all cases.
+        assert_eq!(files(id), Some(serde_json::json!(["a.demo.yaml", kept[0], kept[1]])), "{id}");
+    }
+    assert_eq!(files("part"), Some(serde_json::json!(["t.sh"])));
+    assert_eq!(files("fine"), None);
+    for format in ["markdown", "github", "table"] {
+        project.evals(&["report", "latest", "--format", format]).exits(0).says("could read files of its own case");
+    }
+    project.evals(&["run", "--case", "a", "--label", "two"]).exits(0);
+    project.evals(&["compare", "one", "two"]).says("in 1 trial the agent could read files of its own case");
+}
+
+#[test]
 fn a_repository_is_looked_up_with_the_environment_of_each_case() {
     let project = Project::new();
     with_a_future(&project);

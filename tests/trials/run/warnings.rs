@@ -171,6 +171,93 @@ fn grading_again_tells_that_the_agents_had_another_prompt() {
     project.write("cases/a.yaml", &case.replacen("prompt: ", "prompt: something else, ", 1));
     let graded = project.evals(&["grade", "latest"]).exits(0);
     assert!(graded.err.contains(note), "{}", graded.err);
+    // Each report shows it, also that of a trial that passed.
+    for format in ["table", "markdown", "junit", "github", "json"] {
+        let report = project.evals(&["grade", "latest", "--format", format]).exits(0).out;
+        let words: Vec<&str> = report.split_whitespace().collect();
+        assert!(words.join(" ").contains("had other inputs than the case names now"), "{format}: {report}");
+    }
+}
+
+#[test]
+fn white_space_around_a_prompt_is_no_other_input() {
+    let project = Project::new();
+    let case = |prompt: &str| {
+        project.write("cases/a.yaml", &format!("prompt: {prompt}\ngraders: [{{output: {{contains: done}}}}]\n"));
+    };
+    project.write("cases/a.demo.yaml", "turns: [{steps: [{say: done}]}]\n");
+    let note = "had other inputs than the case names now";
+    for (first, second) in [("Go", "|\n  Go"), ("|\n  Go", "Go")] {
+        case(first);
+        project.evals(&["run"]).exits(0);
+        case(second);
+        let graded = project.evals(&["grade", "latest"]).exits(0);
+        assert!(!graded.err.contains(note), "{}", graded.err);
+        case("Come");
+        project.evals(&["grade", "latest"]).exits(0).says(note);
+    }
+}
+
+#[test]
+fn a_variant_that_changed_is_named_and_remembered() {
+    let project = Project::new();
+    project.case("a", "graders: [{output: {contains: done}}]", "steps: [{say: done}]");
+    let experiment = |value: &str| {
+        let variants = format!("variants: {{one: {{}}, two: {{env: {{SPEED: '{value}'}}}}}}");
+        project.write("experiments/e.yaml", &format!("cases: [../cases]\nharness: demo\nvary: [env]\n{variants}\n"));
+    };
+    let grade = |run: &str| {
+        let graded = project.evals(&["grade", run, "--format", "json"]).exits(0);
+        let report = graded.json();
+        let results = report["results"].as_array().unwrap().iter();
+        let others = results.filter(|it| it["warnings"].to_string().contains("other_inputs"));
+        let others: Vec<String> = others.map(|it| it["arm"].as_str().unwrap().to_owned()).collect();
+        (report["run"].as_str().unwrap().to_owned(), graded.err, others.join(" "))
+    };
+    experiment("1");
+    project.evals(&["run", "--experiment", "experiments/e.yaml"]).exits(0);
+    let (_, said, others) = grade("latest");
+    assert!(!said.contains("variants have changed") && others.is_empty(), "{said}");
+    experiment("2");
+    let (changed, said, others) = grade("latest");
+    assert!(said.contains("because variants have changed: two"), "{said}");
+    assert_eq!(others, "two");
+    std::fs::remove_file(project.path("experiments/e.yaml")).unwrap();
+    assert_eq!(grade(&changed).2, "two");
+}
+
+#[test]
+fn grading_again_compares_the_prompts_that_were_sent_with_those_of_the_case_now() {
+    let project = Project::new();
+    let case = |turns: &str| {
+        project.write("cases/a.yaml", &format!("turns: [{turns}]\ngraders: [{{output: {{contains: done}}}}]\n"));
+    };
+    let grade = |run: &str, exit: i32| {
+        let report = project.evals(&["grade", run, "--format", "json"]).exits(exit).json();
+        let warnings = only(&report)["warnings"].as_array().unwrap().iter();
+        let codes: Vec<String> = warnings.map(|it| it["code"].as_str().unwrap().to_owned()).collect();
+        (report["run"].as_str().unwrap().to_owned(), codes.join(" "))
+    };
+    project.write("cases/a.demo.yaml", "turns: [{steps: [{say: done}]}, {steps: [{say: done}]}]\n");
+    case("one, two");
+    project.evals(&["run"]).exits(0);
+    assert_eq!(grade("latest", 0).1, "");
+    // A prompt that the agent never got is not a task done.
+    case("one, two, three");
+    let (longer, codes) = grade("latest", 3);
+    assert_eq!(codes, "prompts_not_sent other_inputs");
+    // A derived run is compared with the case as the first run is.
+    case("one, two");
+    assert_eq!(grade(&longer, 0).1, "");
+    // Of a trial in which not all prompts were sent, the present case decides whether that matters.
+    project.write("cases/a.demo.yaml", "turns: [{steps: [{say: done}, {stop: refusal}]}, {steps: [{say: done}]}]\n");
+    project.evals(&["run"]).exits(3);
+    assert_eq!(grade("latest", 3).1, "prompts_not_sent");
+    case("one");
+    let (shorter, codes) = grade("latest", 0);
+    assert_eq!(codes, "other_inputs");
+    case("one, two");
+    assert_eq!(grade(&shorter, 3).1, "prompts_not_sent");
 }
 
 #[test]
