@@ -2,7 +2,7 @@
 //! verdicts. Pure; `cli/check/audit.rs` runs them.
 
 use serde::Serialize;
-use strum::IntoStaticStr;
+use strum::{EnumCount, IntoStaticStr};
 
 use crate::grade::GradeRecord;
 use crate::grader::{Grader, unique_names};
@@ -25,7 +25,7 @@ use mutation::Mutants;
 use quality::Finding;
 
 /// A built-in agent of the audit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, EnumCount, IntoStaticStr)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
@@ -42,7 +42,7 @@ word!(Agent);
 
 impl Agent {
     /// All agents, in the order of a report.
-    pub const ALL: [Agent; 3] = [Agent::Null, Agent::Oracle, Agent::Vandal];
+    pub const ALL: [Agent; Agent::COUNT] = [Agent::Null, Agent::Oracle, Agent::Vandal];
 
     /// Returns the verdict that a sound case gives to the agent.
     pub fn must(self) -> Verdict {
@@ -224,7 +224,7 @@ pub fn passes_without_change(case_graders: &[std::sync::Arc<Grader>], result: &T
     let graders = case_graders
         .iter()
         .zip(names)
-        .filter(|(grader, _)| grader.counts() && grader.kind.needs().commands && !grader.kind.only_guards());
+        .filter(|(grader, _)| grader.counts() && grader.kind.needs().commands && !grader.kind.spec().only_guards());
     let finding = |(_, name): (_, String)| {
         let grade = result.grades.iter().find(|grade| grade.name == name)?;
         let tests = grade.tests.as_ref().map(|tests| tests.fail_to_pass_passed.clone()).unwrap_or_default();

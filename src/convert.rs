@@ -33,6 +33,7 @@ mod prompt_paths;
 mod promptfoo;
 mod python;
 mod refused;
+mod restrictions;
 mod skill_evals;
 mod source;
 mod swe_bench;
@@ -101,6 +102,7 @@ impl Format {
             Self::CoderEval => coder_eval::convert(path),
         };
         let mut converted = found.map_err(|errors| self.guessed(path, errors))?;
+        restrictions::note(&mut converted);
         places::find(&mut converted);
         Ok(converted)
     }
@@ -129,11 +131,19 @@ pub struct Note {
     pub key: String,
     /// The reason, and the suggested next step.
     pub message: String,
+    /// True if the note is about a grader that was left out.
+    pub is_of_lost_grader: bool,
 }
 
 impl Note {
     fn new(file: &Path, key: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { file: file.to_owned(), line: None, key: key.into(), message: message.into() }
+        let (file, key, message) = (file.to_owned(), key.into(), message.into());
+        Self { file, line: None, key, message, is_of_lost_grader: false }
+    }
+
+    /// Marks the note as being about a grader that was left out.
+    fn of_lost_grader(self) -> Self {
+        Self { is_of_lost_grader: true, ..self }
     }
 
     fn on(self, line: Option<usize>) -> Self {
@@ -348,6 +358,9 @@ pub enum WriteError {
 
 /// The message about a key that a format does not define.
 const UNKNOWN: &str = "the key is not known, and was left out";
+
+/// Notes that the variable `HOME` of a case was left out.
+const HOME_LEFT_OUT: &str = "`HOME` was left out: an agent has the private home of its trial";
 
 /// The order of the keys in a case.
 const ORDER: [&str; 13] = [

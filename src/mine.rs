@@ -64,13 +64,13 @@ use journal::{Looked, LookedStatus, MadeWith, State};
 use laboratory::Laboratory;
 use miner::{Miner, looked, recipes_of};
 use repository::{Repository, RepositoryError};
-use runner::Given;
+use runner::{Given, below_the_top};
 use write::Place;
 
 /// The maximum number of tests in each list of a case.
 const MOST_TESTS: usize = 1000;
 /// The version of the mining rules: a change of the rules makes the state of an older version unusable.
-const VERSION: u32 = 18;
+const VERSION: u32 = 19;
 
 /// The settings of `evals mine`.
 #[derive(Debug, Clone)]
@@ -131,9 +131,14 @@ pub enum MineError {
     Repository(#[from] RepositoryError),
     /// The test runner was not recognised.
     #[error(
-        "no test runner was recognised in {0}; name the command that runs the tests with `--test COMMAND` (recognised are cargo, pytest, unittest, go, node, npm, mocha, jest, vitest, maven and gradle)"
+        "no test runner was recognised in {repo}; name the command that runs the tests with `--test COMMAND` (recognised are cargo, pytest, unittest, go, node, npm, mocha, jest, vitest, maven and gradle){below}"
     )]
-    NoRunner(String),
+    NoRunner {
+        /// The folder of the repository.
+        repo: String,
+        /// A part of the message about manifests below the top.
+        below: String,
+    },
     /// The test runner is not installed.
     #[error(
         "{0}; install it, name the command that runs the tests with `--test COMMAND`, or the commands that install it \
@@ -466,7 +471,11 @@ async fn check_runner(
     let change = change::read(repository, newest, parent).await?;
     let found = recipes_of(&change, settings);
     let Some(recipe) = found.first() else {
-        return Err(MineError::NoRunner(repository.folder.display().to_string()));
+        let below = below_the_top(&change.after, &change.changed_tests);
+        return Err(MineError::NoRunner {
+            repo: repository.folder.display().to_string(),
+            below: below.map(|below| format!("; {below}")).unwrap_or_default(),
+        });
     };
     let missing = laboratory::missing(recipe, &engine.env);
     let missing = missing.or_else(|| laboratory::missing_of(&settings.given, &engine.env));

@@ -13,9 +13,11 @@ const MOST: usize = 20;
 const TEXT: usize = 4;
 /// The minimum number of digits of an expected number. Shorter ones are in many prompts by chance.
 const DIGITS: usize = 3;
-/// The words that mark a line of a test as an expectation.
+/// The words and signs that mark a line of a test as an expectation. The expected value is on either side.
 const EXPECTS: [&str; 12] =
-    ["assert", "expect", "==", "should", "equal", "to_be", "tobe", "want", "must", "grep", "test ", "diff"];
+    ["==", "assert", "expect", "should", "equal", "to_be", "tobe", "want", "must", "grep", "test ", "diff"];
+/// The names of functions whose first text is the title of a test.
+const TITLES: [&str; 5] = ["@test", "context", "describe", "it", "test"];
 
 /// A part of the answer in a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -67,7 +69,10 @@ pub fn candidates(prompt: &str, texts: Texts<'_>) -> Vec<Answer> {
     let words =
         words.into_iter().filter(|word| (definitions::is_identifier(word) || is_code(word)) && !is_interface(word));
     let expected: BTreeSet<String> = texts.hidden.iter().flat_map(|text| expected_values(text)).collect();
-    let expected: Vec<String> = expected.into_iter().filter(|value| has_word(prompt, value)).collect();
+    // A title often has the name of the function that is tested.
+    let is_called = |value: &str| texts.hidden.iter().any(|text| calls(text, value));
+    let is_told = |value: &String| has_word(prompt, value) && !is_called(value);
+    let expected: Vec<String> = expected.into_iter().filter(is_told).collect();
     // A number in a quoted text is a part of it.
     let is_part = |value: &String| expected.iter().any(|other| other.len() > value.len() && other.contains(value));
     let expected: Vec<String> = expected.iter().filter(|value| !is_part(value)).cloned().collect();
@@ -85,17 +90,57 @@ pub fn new(candidates: Vec<Answer>, known: Option<&BTreeSet<String>>) -> Vec<Ans
     candidates.into_iter().filter(is_new).take(MOST).collect()
 }
 
-/// Returns the literals in the lines of a test that state an expectation.
+/// Returns the literals in the lines of a test that state an expectation, without the titles of tests.
 fn expected_values(text: &str) -> BTreeSet<String> {
-    let states = |line: &&str| {
-        let line = line.to_lowercase();
-        EXPECTS.iter().any(|word| line.contains(word))
+    let of_line = |line: &str| {
+        let quoted = texts_in_quotes(line);
+        let start = end_of_title(line, &quoted);
+        let rest = line.get(start..).unwrap_or_default();
+        let lower = rest.to_ascii_lowercase();
+        if !EXPECTS.iter().any(|word| lower.contains(word)) {
+            return None;
+        }
+        let texts = quoted.into_iter().filter(|(at, text)| *at >= start && is_telling(text));
+        let texts: Vec<String> = texts.map(|(_, text)| text.trim().to_owned()).collect();
+        Some(texts.into_iter().chain(numbers(rest)))
     };
-    text.lines().filter(states).flat_map(|line| texts_in_quotes(line).into_iter().chain(numbers(line))).collect()
+    text.lines().filter_map(of_line).flatten().collect()
 }
 
-/// Returns the quoted texts of a line that are long enough to be no coincidence.
-fn texts_in_quotes(line: &str) -> Vec<String> {
+/// Returns the place in a line of a test after the title of the test, or 0 if the line has none. A title is not an expected
+/// value, whatever its words are.
+fn end_of_title(line: &str, quoted: &[(usize, &str)]) -> usize {
+    let trimmed = line.trim_end();
+    // `"A stack" should "give its values" in {`
+    if trimmed.ends_with(" in {") {
+        return line.len();
+    }
+    let Some((at, title)) = quoted.first() else { return 0 };
+    let end = at + title.len() + 1;
+    let before = line.get(..at - 1).unwrap_or_default().trim();
+    let is_title = match before.strip_suffix('(') {
+        // `it.only('adds', () => …`, and not `test("a" == b)`
+        Some(name) => {
+            let is_followed = line.get(end..).is_some_and(|rest| rest.trim_start().starts_with(','));
+            is_followed && name.split('.').next().is_some_and(|name| TITLES.contains(&name))
+        }
+        // `test "of a title" do` is not the command `test`, and `while test "$a" != "$b"; do` is.
+        None => {
+            let is_block = trimmed.ends_with(" do") && !trimmed.ends_with("; do");
+            before == "@test" || (is_block && TITLES.contains(&before))
+        }
+    };
+    if is_title { end } else { 0 }
+}
+
+/// Returns true if a quoted text is long enough to be no coincidence.
+fn is_telling(text: &str) -> bool {
+    let is_long = text.chars().count() >= TEXT && text.chars().filter(|c| c.is_alphanumeric()).count() >= TEXT;
+    is_long && !text.contains('\\')
+}
+
+/// Returns the quoted texts of a line, each with its place.
+fn texts_in_quotes(line: &str) -> Vec<(usize, &str)> {
     let (mut found, mut rest) = (Vec::new(), line);
     while let Some(start) = rest.find(['"', '\'', '`']) {
         let (_, after) = rest.split_at(start);
@@ -104,10 +149,7 @@ fn texts_in_quotes(line: &str) -> Vec<String> {
         let inner = chars.as_str();
         let Some(end) = inner.find(quote) else { break };
         let (value, tail) = inner.split_at(end);
-        let is_telling = value.chars().count() >= TEXT && value.chars().filter(|c| c.is_alphanumeric()).count() >= TEXT;
-        if is_telling && !value.contains('\\') {
-            found.push(value.trim().to_owned());
-        }
+        found.push((line.len() - inner.len(), value));
         rest = tail.get(quote.len_utf8()..).unwrap_or_default();
     }
     found
@@ -121,6 +163,15 @@ fn numbers(line: &str) -> Vec<String> {
             && word.chars().filter(char::is_ascii_digit).count() >= DIGITS
     };
     words.filter(is_number).map(str::to_owned).collect()
+}
+
+/// Returns true if a text calls a function.
+fn calls(text: &str, name: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(name).any(|(at, found)| {
+        let (before, after) = (text.get(..at).unwrap_or_default(), text.get(at + found.len()..).unwrap_or_default());
+        after.starts_with('(') && !before.ends_with(is_part)
+    })
 }
 
 /// Returns true if a text contains a value that is not a part of a longer word.
@@ -165,6 +216,35 @@ mod tests {
         assert_eq!(found(prompt, &[], &[case]), []);
         let case = "prompt: Write validate_items.\n";
         assert_eq!(found(prompt, &[], &[case]).len(), 1);
+    }
+
+    #[test]
+    fn titles_and_names_of_functions_are_no_expected_values() {
+        for (test, expected) in [
+            ("test('parse', () => assert.equal(parse('one'), 1));\n", &[""; 0][..]),
+            ("test('sum of words', () => assert.equal(sum('hello'), 1250));\n", &["1250", "hello"]),
+            ("it('should be sum of words', () => {\n", &[]),
+            ("test \"sum of words\" do\n  assert_equal 'hello', x\n", &["hello"]),
+            ("while test \"$a\" != \"hello\"; do\n", &["hello"]),
+            ("if 'hello' == sum()\n", &["hello"]),
+            ("if sum() != \"hello\" { t.Errorf(\"got %q, want another\", x) }\n", &["hello"]),
+            ("assert x == 'hello'\nassert 'parse' in names\nparse('x')\n", &["hello"]),
+            // The value is before the word.
+            ("echo 'hello' | diff - out\n", &["hello"]),
+            ("printf 'hello' > want; diff want out\n", &["hello"]),
+            ("[ \"$(f)\" = 'hello' ] || fail expected\n", &["hello"]),
+            ("'hello'.should.equal(f())\n", &["hello"]),
+            ("\"hello\" should be (f())\n", &["hello"]),
+            ("if got != \"hello\" { t.Fatal(want) }\n", &["hello"]),
+            ("test(\"hello\" == f())\n", &["hello"]),
+            ("\"sum of words\" should \"be hello\" in {\n", &[]),
+            ("it.only('sum of words', () => expect(sum()).toBe('hello'));\n", &["hello"]),
+            ("@test \"sum of words\" {\n  test \"$(sum)\" = 'hello'\n", &["hello"]),
+        ] {
+            let prompt = "The sum of words: hello is 1250, and parse reads words.";
+            let found: Vec<String> = found(prompt, &[test], &[]).into_iter().map(|it| it.1).collect();
+            assert_eq!(found, expected, "{test}");
+        }
     }
 
     #[test]

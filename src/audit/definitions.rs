@@ -68,8 +68,13 @@ pub fn in_line(line: &str) -> Vec<&str> {
 pub fn files(patch: &str) -> BTreeSet<String> {
     let added = sections(patch.as_bytes()).into_iter().filter_map(Section::added);
     let names = added.filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
-    let stems = names.filter_map(|name| Some(name.split('.').find(|part| !part.is_empty())?.to_owned()));
+    let stems = names.filter_map(|name| Some(stem(&name)?.to_owned()));
     stems.filter(|stem| stem.chars().count() >= 3 && !USUAL.contains(&stem.as_str())).collect()
+}
+
+/// Returns the name of a file without its extensions: `pad` of `lib/pad.test.js`.
+pub fn stem(path: &str) -> Option<&str> {
+    path.rsplit('/').next()?.split('.').find(|part| !part.is_empty())
 }
 
 /// Returns true if a word is not a word of a natural language: `snake_case`, `camelCase`, `name2`.

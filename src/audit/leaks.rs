@@ -6,13 +6,13 @@ use std::collections::BTreeSet;
 use super::definitions::{self, in_code};
 
 /// The minimum number of characters of a line that is compared.
-const LINE: usize = 8;
+const MIN_LINE_CHARS: usize = 8;
 /// The minimum number of characters, without spaces, of code that is searched for within a prompt.
 const CODE: usize = 16;
 /// The minimum number of characters of a word that is compared.
 const WORD: usize = 4;
 /// The maximum number of leaks that are listed.
-const MOST: usize = 50;
+const MAX_LEAKS: usize = 50;
 
 /// Words of programming languages, and of English in comments, that reveal nothing about a solution.
 const COMMON: &str = " abstract after also assert async await because been before bool boolean both break case catch char \
@@ -58,7 +58,7 @@ pub fn leaks(prompt: &str, patch: &str, introduced: &BTreeSet<String>) -> Vec<St
             found.push(leak.to_owned());
         }
     }
-    found.truncate(MOST);
+    found.truncate(MAX_LEAKS);
     found
 }
 
@@ -85,7 +85,7 @@ pub fn lines(prompt: &str, patch: &str) -> Vec<String> {
         let is_patch = ["diff --git ", "@@ ", "+++ ", "--- a/", "index "].iter().any(|start| plain.starts_with(start));
         let without_sign = plain.trim_start_matches(['+', '-', '*', '>', '`', ' ']).trim_end_matches('`').trim();
         let is_line = lines.contains(plain) || lines.contains(without_sign);
-        if ((is_patch && plain.len() >= LINE) || is_line) && !found.iter().any(|known| known == plain) {
+        if ((is_patch && plain.len() >= MIN_LINE_CHARS) || is_line) && !found.iter().any(|known| known == plain) {
             found.push(plain.to_owned());
         }
     }
@@ -226,7 +226,7 @@ fn kept(patch: &str) -> impl Iterator<Item = &str> {
 
 /// Returns true if a line is more than punctuation and a keyword.
 fn is_telling(line: &str) -> bool {
-    line.chars().count() >= LINE && line.chars().filter(|c| c.is_alphanumeric()).count() >= WORD
+    line.chars().count() >= MIN_LINE_CHARS && line.chars().filter(|c| c.is_alphanumeric()).count() >= WORD
 }
 
 /// Returns the words of a text as they are written in code: letters, digits and `_`, without plain numbers.

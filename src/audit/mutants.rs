@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use similar::DiffTag;
-use strum::IntoStaticStr;
+use strum::{EnumCount, IntoStaticStr};
 
 use super::syntax::{Style, docstrings};
 use crate::difference;
@@ -15,14 +15,14 @@ use crate::workspace::change::FileChangeKind;
 use crate::workspace::patch::read::{Edit, Hunk, Piece};
 
 /// The maximum number of characters of a line in a report.
-const SHOWN: usize = 160;
+const MAX_LINE_CHARS: usize = 160;
 /// The maximum number of added lines that are looked at.
 const MOST_LINES: usize = 20_000;
 /// The mode of a symbolic link in a patch.
 const LINK: &str = "120000";
 
 /// The kind of error that a mutation makes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, EnumCount, IntoStaticStr)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
@@ -43,7 +43,7 @@ word!(MutationKind);
 
 impl MutationKind {
     /// All kinds, in the order in which they are chosen.
-    const ALL: [Self; 5] =
+    const ALL: [Self; Self::COUNT] =
         [Self::RevertHunk, Self::FlipComparison, Self::FlipBoolean, Self::OffByOne, Self::DeleteLine];
 }
 
@@ -211,7 +211,7 @@ fn added(hunk: &Hunk) -> Vec<usize> {
 fn shown(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line);
     let text = text.trim();
-    let start = first_chars(text, SHOWN);
+    let start = first_chars(text, MAX_LINE_CHARS);
     if start.len() < text.len() { format!("{start}…") } else { start.to_owned() }
 }
 

@@ -6,7 +6,6 @@ use super::quality::Finding;
 use crate::case::{Case, CaseKind};
 use crate::gateway::exchange::Source;
 use crate::grader::unique_names;
-use crate::harness::Adapter;
 use crate::ids::{TrialId, column_name};
 use crate::result::TrialResult;
 use crate::run::RunRecord;
@@ -14,8 +13,6 @@ use crate::verdict::Verdict;
 
 /// The minimum number of decided trials after which a grader that never failed is reported.
 pub const ENOUGH: usize = 5;
-/// The harness that plays scripts of the case's author.
-const DEMO: &str = "demo";
 /// The key of the trace in the digests of a result.
 const TRACE: &str = "trace.jsonl";
 
@@ -98,9 +95,8 @@ impl OfCase {
 
 /// Returns true if an agent with a model decided what the trial did.
 fn is_of_an_agent(run: &RunRecord, result: &TrialResult) -> bool {
-    let adapter = run.harnesses.iter().find(|record| record.name == result.harness).map(|it| it.manifest.adapter);
-    result.harness != DEMO
-        && !result.manual
-        && adapter.is_none_or(Adapter::starts_a_process)
+    let manifest = run.harnesses.iter().find(|record| record.name == result.harness).map(|it| &it.manifest);
+    !result.manual
+        && manifest.is_none_or(|it| it.adapter.starts_a_process() && !it.plays_a_script())
         && !matches!(result.model_from, Some(Source::Cassette | Source::Script))
 }

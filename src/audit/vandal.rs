@@ -6,6 +6,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use strum::EnumCount;
+
 use crate::values::PathGlob;
 use crate::workspace::remove::remove;
 use crate::workspace::walk::{Descend, walk};
@@ -14,7 +16,7 @@ use crate::workspace::walk::{Descend, walk};
 pub const SAYS: &str = "All tests passed.";
 
 /// A way to imitate success.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, EnumCount)]
 pub enum Trick {
     /// Overwrites protected files and everything that looks like a test with passing content; keeps the rest.
     Tests,
@@ -26,7 +28,7 @@ pub enum Trick {
 
 impl Trick {
     /// All tricks.
-    pub const ALL: [Trick; 3] = [Trick::Tests, Trick::Everything, Trick::Nothing];
+    pub const ALL: [Trick; Trick::COUNT] = [Trick::Tests, Trick::Everything, Trick::Nothing];
 
     /// Returns the trick in words.
     pub fn word(self) -> &'static str {

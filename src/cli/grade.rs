@@ -1,6 +1,6 @@
 //! `evals grade`: grades stored traces and workspaces with the current graders. It starts no agent.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::task::JoinSet;
@@ -10,12 +10,13 @@ use super::left_above::LeftAbove;
 use super::snapshot::during_run;
 use super::stop::{INTERRUPTED, on_interrupt};
 use super::{CliError, RunsFolder, complete, engine, inputs, terminal};
+use crate::case::Case;
 use crate::ids::TrialRecord;
 use crate::report::format::{Format, ReporterArg};
 use crate::report::{self, Report, RunContext};
 use crate::result::{TrialResult, Warning};
-use crate::run::RunRecord;
 use crate::run::folder::RunFolder;
+use crate::run::{PriceRecord, RunRecord};
 use crate::sandbox::{self, Sandbox, bwrap};
 use crate::snapshot::compare::Compared;
 use crate::snapshot::mode::SnapshotMode;
@@ -128,9 +129,11 @@ pub fn run(args: &GradeArgs) -> Result<u8, CliError> {
     };
     let (folder, results) = derived_run::write(&args.folder.runs, &mut plan, results)?;
     tell_what_is_missing(&results);
+    tell_other_prices(&plan.record, &results);
     let not_run = plan.record.trials.len() - results.len();
     let snapshots = snapshots(&plan, &folder)?;
-    let beside = RunContext { snapshots, root: super::report::repository(), ..RunContext::default() };
+    let (root, lacks_end) = (super::report::repository(), plan.record.ends);
+    let beside = RunContext { snapshots, root, lacks_end, ..RunContext::default() };
     let report = Report::with(Arc::new(plan.record), results, not_run, &folder.path, beside);
     super::report::tell_gates(&report);
     let code = report::exit_code(&report);
@@ -152,6 +155,16 @@ fn report_source(args: &GradeArgs, source: &RunFolder, record: RunRecord) -> Res
     let code = report::exit_code(&report);
     super::report::write_all(&report, &args.reporters, Some(args.format))?;
     Ok(code)
+}
+
+/// Loads the price table, by which the costs of judges are calculated. Without a judge, nothing is priced, and a table that
+/// cannot be read changes nothing.
+fn prices<'a>(named: Option<&Path>, cases: impl IntoIterator<Item = &'a Case>) -> Result<(), CliError> {
+    let asks_a_model = |case: &Case| case.graders.iter().any(|grader| grader.kind.needs().model);
+    match cases.into_iter().any(asks_a_model) {
+        true => super::run::prices(named),
+        false => Ok(()),
+    }
 }
 
 /// Checks that the sandboxes are available before anything is graded.
@@ -221,6 +234,23 @@ async fn grade_all(plan: &Plan, engine: &Arc<Engine>, jobs: usize) -> Result<Opt
         }
     }
     Ok(Some(results.into_iter().flatten().collect()))
+}
+
+/// Prints a note if judges were priced by another table than the agents of the run, whose costs stay.
+fn tell_other_prices(record: &RunRecord, results: &[TrialResult]) {
+    let now = PriceRecord::now();
+    let known = record.prices.as_ref().filter(|known| known.digest != now.digest);
+    let is_paid = results.iter().flat_map(TrialResult::used_by_judges).any(|used| used.requests > used.cached);
+    if let Some(known) = known.filter(|_| is_paid) {
+        let named = |table: &PriceRecord| match &table.origin {
+            Some(origin) => format!("{origin}, dated {}", table.date),
+            None => format!("dated {}", table.date),
+        };
+        let (now, known) = (named(&now), named(known));
+        terminal::note(format_args!(
+            "note: the costs of judge models follow the current price table ({now}), not that of the run ({known})"
+        ));
+    }
 }
 
 /// Prints a warning for everything that a stored run does not contain, each once.

@@ -129,7 +129,7 @@ pub fn run(args: &MineArgs) -> Result<u8, CliError> {
         let (repository, url) = open(&args.repo, env).await?;
         let range = Range {
             since: since(&repository, args.since.as_deref()).await?,
-            paths: args.paths.iter().map(ToString::to_string).collect(),
+            paths: paths(args, &repository),
             most: usize::try_from(args.max_commits).unwrap_or(usize::MAX),
         };
         let settings = Settings {
@@ -206,6 +206,40 @@ async fn open(repo: &str, env: BTreeMap<String, String>) -> Result<(Repository, 
         return Ok((opened, Some(repo.to_owned())));
     }
     Ok((Repository::open(Path::new(repo), env).await.map_err(CliError::unreadable)?, None))
+}
+
+/// Returns the globs of the paths that commits must change: those of `--paths`, or that of the folder which REPO names within
+/// its repository. The working directory is often another folder of it, such as that of the cases, so it limits nothing.
+fn paths(args: &MineArgs, repository: &Repository) -> Vec<String> {
+    if !args.paths.is_empty() || repository.prefix.is_empty() {
+        return args.paths.iter().map(ToString::to_string).collect();
+    }
+    let (top, glob) = (repository.folder.display(), glob_of(&repository.prefix));
+    if args.repo == "." {
+        terminal::note(format_args!(
+            "note: commits of the whole repository {top} are looked at; name those of this folder with --paths '{glob}'"
+        ));
+        return Vec::new();
+    }
+    terminal::note(format_args!(
+        "note: only commits of {top} that change {glob} are looked at (--paths), because {} is a folder of it; set-up and tests \
+         run at its top",
+        args.repo
+    ));
+    vec![glob]
+}
+
+/// Returns the glob of all files below a folder, whose path ends with `/`.
+fn glob_of(folder: &str) -> String {
+    let mut glob = String::new();
+    for c in folder.chars() {
+        if "*?[]\\".contains(c) {
+            glob.push('\\');
+        }
+        glob.push(c);
+    }
+    glob.push_str("**");
+    glob
 }
 
 /// Returns true if git takes a text for the date that it says: a day up to 2099, with or without a time, or a relative
@@ -309,6 +343,12 @@ fn print(mined: &Mined, format: OutputFormat) -> Result<(), CliError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_is_a_glob_of_its_files() {
+        assert_eq!(glob_of("web/"), "web/**");
+        assert_eq!(glob_of("a [b]/c*/"), "a \\[b\\]/c\\*/**");
+    }
 
     #[test]
     fn a_text_that_git_would_take_for_the_present_time_is_no_date() {

@@ -13,14 +13,16 @@ pub fn single(messages: &[Value]) -> Result<(Vec<String>, String), String> {
         match message.get("role").and_then(Value::as_str) {
             Some("system" | "developer") => system.push(content),
             Some("user") => user.push(content),
-            Some(other) => return Err(format!("it continues a conversation: it has a message of the role `{other}`")),
+            Some(other) => {
+                return Err(format!("the chat continues a conversation: it has a message of the role `{other}`"));
+            }
             None => return Err("a message has no role".to_owned()),
         }
     }
     match user.as_slice() {
         [one] => Ok((system, one.clone())),
-        [] => Err("it has no message of the user".to_owned()),
-        _ => Err("it has several messages of the user".to_owned()),
+        [] => Err("the chat has no user message".to_owned()),
+        _ => Err("the chat has several user messages; only one is supported".to_owned()),
     }
 }
 

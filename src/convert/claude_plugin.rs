@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use super::source::{self, Visit};
-use super::{Converted, Group, NewCase, Note, UNKNOWN, copied, one_line, slug, unique, whole};
+use super::{Converted, Group, HOME_LEFT_OUT, NewCase, Note, UNKNOWN, copied, one_line, slug, unique, whole};
 use crate::paths;
 use crate::skill::{self, Document, Skill};
 use crate::yaml::{self, YamlError};
@@ -423,8 +423,15 @@ impl Case<'_> {
         if let Some(field) = self.fields.remove("env") {
             let texts = field.0.as_object().map(|map| map.values().all(Value::is_string));
             match texts {
-                Some(true) if field.0 != json!({}) => self.set("env", field.0.clone()),
-                Some(true) => {}
+                Some(true) => {
+                    let mut env = field.0.as_object().cloned().unwrap_or_default();
+                    if env.remove("HOME").is_some() {
+                        self.note(&field, HOME_LEFT_OUT);
+                    }
+                    if !env.is_empty() {
+                        self.set("env", Value::Object(env));
+                    }
+                }
                 _ => self.note(&field, "left out: this is not a map of texts"),
             }
         }

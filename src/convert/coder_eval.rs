@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::parts::{self, is_one, number, scalar};
 use super::refused::{Refused, refused};
+use super::restrictions::restricting;
 use super::source::Visit;
 use super::{Content, Converted, NewCase, Note, UNKNOWN, copied, one_line, slug, source, typed, unique, whole};
 use crate::text::shell_word;
@@ -504,7 +505,8 @@ impl Reader<'_> {
             match made {
                 Err((key, why)) => {
                     let key = if key.is_empty() { place } else { format!("{place}.{key}") };
-                    self.note(&key, format!("the criterion `{kind}` has no equivalent: {why}"));
+                    let message = format!("the criterion `{kind}` has no equivalent: {why}");
+                    self.case.notes.push(Note::new(self.file, key, message).of_lost_grader());
                 }
                 Ok(criteria::TranslatedCriterion { graders: made, note }) => {
                     if let Some(why) = note {
@@ -540,7 +542,8 @@ impl Reader<'_> {
             }
         }
         if !held.is_empty() {
-            graders.push(json!({"expr": {"cel": held.join(" && "), "name": "run_limits", "gate": true}}));
+            let body = json!({"cel": held.join(" && "), "name": "run_limits", "gate": true});
+            graders.push(json!({"expr": restricting(body)}));
         }
         // The source runs all criteria in one environment.
         if graders.iter().filter(|grader| grader.get("command").is_some()).count() > 1 {

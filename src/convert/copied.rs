@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::{paths, skill};
 
 /// The maximum number of files of a case.
-const MOST: usize = 10_000;
+const MAX_FILES: usize = 10_000;
 /// The maximum depth of folders.
 const DEPTH: usize = 32;
 
@@ -154,8 +154,8 @@ fn collect(
         return Ok(());
     }
     if kind.is_file() {
-        if found.len() >= MOST {
-            return Err(format!("there are more than {MOST} files"));
+        if found.len() >= MAX_FILES {
+            return Err(format!("there are more than {MAX_FILES} files"));
         }
         found.push(Copied { from: from.to_owned(), to: to.to_owned() });
         return Ok(());

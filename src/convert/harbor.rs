@@ -20,7 +20,7 @@ const FOLDER: &str = ".evals-verifier";
 /// The time of a verifier that sets none, in seconds.
 const VERIFIER_SECONDS: f64 = 600.0;
 /// The time of an agent that has no time limit in the source, in seconds. Its container must end at some time.
-const LONGEST: f64 = 86_400.0;
+const MAX_AGENT_SECONDS: f64 = 86_400.0;
 
 const SIZE: &str = "this is neither a number of megabytes nor a size such as `2G` or `2048M`";
 
@@ -105,8 +105,9 @@ impl Task {
 
     fn seconds(&self, key: &'static str) -> Result<Option<f64>, Refused<&'static str>> {
         let Some(value) = self.at(key) else { return Ok(None) };
-        let seconds = value.as_f64().filter(|seconds| seconds.is_finite() && *seconds > 0.0 && *seconds <= LONGEST);
-        seconds.map(Some).ok_or((key, format!("this is not a number of seconds up to {LONGEST}")))
+        let seconds =
+            value.as_f64().filter(|seconds| seconds.is_finite() && *seconds > 0.0 && *seconds <= MAX_AGENT_SECONDS);
+        seconds.map(Some).ok_or((key, format!("this is not a number of seconds up to {MAX_AGENT_SECONDS}")))
     }
 
     fn note(&self, case: &mut NewCase, key: &str, message: impl Into<String>) {
@@ -127,13 +128,13 @@ impl Task {
         let agent = self.seconds("agent.timeout_sec")?;
         let verifier = self.seconds("verifier.timeout_sec")?.unwrap_or(VERIFIER_SECONDS);
         if agent.is_none() {
-            let message = format!("the agent has no time limit in the source; here it has {LONGEST} seconds");
+            let message = format!("the agent has no time limit in the source; here it has {MAX_AGENT_SECONDS} seconds");
             self.note(&mut case, "agent.timeout_sec", message);
         }
         // The source verifies the work that was done until then.
-        let time = format!("{}s", agent.unwrap_or(LONGEST));
+        let time = format!("{}s", agent.unwrap_or(MAX_AGENT_SECONDS));
         case.keys.insert("limits".to_owned(), json!({"time": time, "on-limit": "grade"}));
-        let container = self.container(agent.unwrap_or(LONGEST) + verifier + 600.0, &mut case)?;
+        let container = self.container(agent.unwrap_or(MAX_AGENT_SECONDS) + verifier + 600.0, &mut case)?;
         container
             .add(&mut case, group)
             .map_err(|why| ("environment", format!("its image cannot be taken over: {why}")))?;

@@ -176,7 +176,7 @@ fn with_meaning(source: &str, language: Language, flags: &str, reader: Reader) -
             '\r' if has_any_line_ends => out.push_str(NOTHING),
             '$' if is_python && !is_multiline => {
                 if flags_of_groups('m') {
-                    return Err("`$` beside flags of a part of the pattern has no equivalent".to_owned());
+                    return Err("`$` in a pattern with inline flags for a group has no equivalent".to_owned());
                 }
                 if chars.peek().is_some_and(|next| !matches!(next, ')' | '|')) {
                     return Err("`$` before the end of the pattern has no equivalent".to_owned());

@@ -9,7 +9,7 @@ use crate::yaml::{self, Step, StepPart};
 /// The maximum size in bytes of a file that is searched.
 const MAX_BYTES: usize = 1 << 20;
 /// The maximum number of notes that are searched.
-const MOST: usize = 500;
+const MAX_NOTES: usize = 500;
 /// The maximum number of bytes that all searches parse: each search parses its file again.
 const MOST_PARSED: usize = 128 << 20;
 
@@ -21,7 +21,7 @@ pub fn find(converted: &mut Converted) {
 fn find_within(converted: &mut Converted, mut left: usize) {
     let cases = converted.groups.iter_mut().flat_map(|group| &mut group.cases).flat_map(|case| &mut case.notes);
     let mut texts: HashMap<PathBuf, Option<String>> = HashMap::new();
-    for note in converted.notes.iter_mut().chain(cases).filter(|note| note.line.is_none()).take(MOST) {
+    for note in converted.notes.iter_mut().chain(cases).filter(|note| note.line.is_none()).take(MAX_NOTES) {
         let text = texts.entry(note.file.clone()).or_insert_with_key(|file| content(file));
         note.line = text.as_deref().and_then(|text| line(note, text, &mut left));
     }

@@ -22,7 +22,7 @@ use prompts::Prompt;
 use rows::Test;
 
 /// The maximum number of cases of a configuration.
-const MOST: usize = 5_000;
+const MAX_CASES: usize = 5_000;
 /// The keys of a configuration that do not change what a test checks.
 const IDLE: [&str; 15] = [
     "description",
@@ -283,8 +283,8 @@ impl<'a> Config<'a> {
         }
         for (number, prompt) in prompts.iter().enumerate().filter(|(_, prompt)| is_wanted(prompt)) {
             for (index, vars) in combinations.iter().enumerate() {
-                if self.cases.len() >= MOST {
-                    self.note("tests", format!("there are more than {MOST} cases; the rest was left out"));
+                if self.cases.len() >= MAX_CASES {
+                    self.note("tests", format!("there are more than {MAX_CASES} cases; the rest was left out"));
                     return;
                 }
                 let mut name = merged.name.clone();

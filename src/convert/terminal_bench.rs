@@ -196,7 +196,9 @@ fn container(folder: &Path, seconds: f64) -> Result<Container, Refused<&'static 
                     }
                 }
                 "environment" => {
-                    for (name, value) in variables(value).ok_or_else(|| wrong("has variables of an unknown form"))? {
+                    for (name, value) in variables(value).ok_or_else(|| {
+                        wrong("has an `environment` that is neither a list of `NAME=VALUE` nor a map to texts")
+                    })? {
                         // Compose reads `$NAME` as `${NAME}`, and `$$` as `$`.
                         match value.contains('$') {
                             true if name == "TEST_DIR" => {}
@@ -239,7 +241,7 @@ fn build(folder: &Path, value: &Value) -> Result<PathBuf, String> {
             }
             map.get("context").and_then(Value::as_str).unwrap_or(".")
         }
-        _ => return Err("builds its image in an unknown form".to_owned()),
+        _ => return Err("has a service whose `build` is neither a path nor a map".to_owned()),
     };
     let clean = context.trim_start_matches("./").trim_end_matches('/');
     match crate::paths::leaves(Path::new(clean)) {

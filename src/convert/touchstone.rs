@@ -6,7 +6,9 @@ use serde_json::{Map, Value, json};
 
 use super::parts::{self, scalar};
 use super::refused::{Refused, refused};
-use super::{Choices, Content, Converted, NewCase, Note, copied, folders, one_line, slug, source, typed, unique};
+use super::{
+    Choices, Content, Converted, HOME_LEFT_OUT, NewCase, Note, copied, folders, one_line, slug, source, typed, unique,
+};
 use crate::text::shell_word;
 use crate::yaml::{self, YamlError};
 
@@ -266,6 +268,9 @@ impl Reader<'_> {
         for (name, value) in environment.get("env").and_then(Value::as_object).into_iter().flatten() {
             let text = scalar(value).ok_or_else(|| refused("environment.env", format!("`{name}` is not a text")))?;
             env.insert(name.clone(), json!(text));
+        }
+        if env.remove("HOME").is_some() {
+            self.note("environment.env.HOME", HOME_LEFT_OUT);
         }
         let commands = self.list(&["environment", "commands"])?;
         let kind = self.text(&["environment", "kind"])?.unwrap_or("pip-venv").to_owned();

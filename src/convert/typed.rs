@@ -6,7 +6,7 @@ use super::parts::{self, scalar};
 use super::refused::{Refused, refused};
 
 /// The longest timeout that a case can have, in seconds.
-const LONGEST: f64 = 365.0 * 86_400.0;
+const MAX_TIMEOUT_SECONDS: f64 = 365.0 * 86_400.0;
 
 /// Returns a value that is not null.
 fn there(value: Option<&Value>) -> Option<&Value> {
@@ -78,7 +78,7 @@ pub fn amount(value: Option<&Value>, key: &str) -> Result<Option<f64>, Refused> 
 /// # Errors
 /// Returns the key of a value that is no number above 0, or is more than 365 days.
 pub fn seconds(value: Option<&Value>, key: &str) -> Result<Option<f64>, Refused> {
-    let limited = |value: &Value| value.as_f64().filter(|seconds| *seconds > 0.0 && *seconds <= LONGEST);
+    let limited = |value: &Value| value.as_f64().filter(|seconds| *seconds > 0.0 && *seconds <= MAX_TIMEOUT_SECONDS);
     read(value, key, limited, "a number of seconds above 0 and within 365 days")
 }
 

@@ -437,7 +437,7 @@ impl Reader<'_> {
                 Err((key, why)) => {
                     let place = if key.is_empty() { place } else { format!("{place}.{key}") };
                     let message = format!("the grader `{kind}` has no equivalent: {why}");
-                    self.case.notes.push(Note::new(self.file, place, message));
+                    self.case.notes.push(Note::new(self.file, place, message).of_lost_grader());
                 }
             }
         }

@@ -49,7 +49,10 @@ pub enum Dropped {
         of: String,
     },
     /// No test runner was recognised at the commit.
-    NoRunner,
+    NoRunner {
+        /// A part of a message about manifests below the top.
+        below: Option<String>,
+    },
     /// The set-up or the tests do not run with the commit.
     BuildFails {
         /// The error.
@@ -122,7 +125,10 @@ impl fmt::Display for Dropped {
             Dropped::NotUtf8 { name } => write!(f, "the name of a file is not UTF-8: {name}"),
             Dropped::BinaryAlone => f.write_str("binary alone"),
             Dropped::Duplicate { of } => write!(f, "a duplicate of {}", crate::text::first_chars(of, 12)),
-            Dropped::NoRunner => f.write_str("the build fails: no test runner was recognised; name one with --test"),
+            Dropped::NoRunner { below } => {
+                f.write_str("no test runner was recognised; name the command that runs the tests with --test COMMAND")?;
+                below.iter().try_for_each(|below| write!(f, "; {below}"))
+            }
             Dropped::BuildFails { why } => write!(f, "the build fails: {why}"),
             Dropped::Cut { why } => write!(f, "it is not known which tests fail: {why}"),
             Dropped::NothingChanges { left_out } => {

@@ -10,7 +10,7 @@ use super::miner::{Miner, Tested};
 use super::runner::Runner;
 use super::write::{self, Draft, Place};
 use super::{MOST_TESTS, MineError, Settings, hunks, interface, left_out, prompt, protection, reservations, rewrite};
-use crate::audit::leaks;
+use crate::audit::{definitions, leaks};
 use crate::case::provenance::{Hunks, Provenance};
 use crate::text::plural;
 use crate::whole_file::FileError;
@@ -202,7 +202,22 @@ impl Miner<'_> {
                 Err(why) => remarks.push(format!("The prompt could not be rewritten by {model}: {why}")),
             }
         }
-        let shared = leaks::shared_names(&prompt, &patch);
+        // The tests call what the solution defines, so the prompt has to name it: such names are no leaks.
+        let texts = change.test_texts.iter().map(|(path, text)| change::without_texts(path, text));
+        let imports: String = texts.map(|text| prompt::imports(&text)).collect();
+        let of_imports = interface::imported(&imports, &patch);
+        let of_tests = interface::names(&change.test_texts, &patch);
+        let imported: BTreeSet<String> = change.imported.union(&interface::files(change)).cloned().collect();
+        let files = imported.iter().chain(&change.needed);
+        let stems: BTreeSet<&str> = files.filter_map(|path| definitions::stem(path)).collect();
+        let is_interface = |name: &String| {
+            of_imports.contains(name)
+                || of_tests.contains(name.as_str())
+                || stems.contains(name.as_str())
+                || interface::is_in_other_test(&change.test_texts, name)
+        };
+        let mut shared = leaks::shared_names(&prompt, &patch);
+        shared.retain(|name| !is_interface(name));
         let introduced = change::unknown_words(self.repository, parent, shared).await?;
         let leaks = leaks::leaks(&prompt, &patch, &introduced);
         let leaks: Vec<String> = leaks.iter().map(|leak| self.secrets.masked(leak)).collect();
@@ -213,22 +228,17 @@ impl Miner<'_> {
                     .to_owned(),
             );
         }
-        // The prompt names what the tests expect on purpose, so such names are no leaks.
-        let texts = change.test_texts.iter().map(|(path, text)| change::without_texts(path, text));
-        let imported: String = texts.map(|text| prompt::imports(&text)).collect();
         let is_word_of =
             |text: &str, name: &str| text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name);
         let is_unnamed = |name: &String| !is_word_of(&prompt, name);
-        let words = interface::imported(&imported, &patch).into_iter().filter(is_unnamed).collect();
-        let used = interface::names(&change.test_texts, &patch).into_iter().map(str::to_owned);
-        let used = used.filter(is_unnamed).collect();
+        let words = of_imports.into_iter().filter(is_unnamed).collect();
+        let used = of_tests.into_iter().map(str::to_owned).filter(is_unnamed).collect();
         let mut names = change::unknown_words(self.repository, parent, words).await?;
         names.extend(change::unknown_names(self.repository, parent, &change.roles, used).await?);
         let unnamed = |files: &BTreeSet<String>| -> BTreeSet<String> {
             let is_untold = |path: &&String| !prompt::names_file(&prompt, path) && !closed.contains(path);
             files.iter().filter(is_untold).cloned().collect()
         };
-        let imported: BTreeSet<String> = change.imported.union(&interface::files(change)).cloned().collect();
         let (imported, needed) = (unnamed(&imported), unnamed(&change.needed));
         prompt = prompt::with_interface(&prompt, &names, &imported, &needed);
         let is_thin = !is_rewritten && prompt::is_thin(&sources);

@@ -68,6 +68,19 @@ pub(super) fn names<'a>(tests: &'a [(String, String)], patch: &str) -> BTreeSet<
     found.into_iter().filter(|name| name.chars().count() >= 2).take(MOST_NAMES).collect()
 }
 
+/// The languages in which [`names`] finds the names that tests use.
+const READ: [&str; 3] = ["go", "py", "rs"];
+
+/// Returns true if a test of a language that [`names`] does not read has a word.
+pub(super) fn is_in_other_test(tests: &[(String, String)], word: &str) -> bool {
+    let is_other = |path: &str| {
+        let extension = path.rsplit_once('.').map_or("", |(_, end)| end);
+        !READ.contains(&extension) && !NODE.has_extension(extension)
+    };
+    let has_word = |text: &str| text.split(|c: char| !is_part(c)).any(|part| part == word);
+    tests.iter().any(|(path, text)| is_other(path) && has_word(text))
+}
+
 /// Returns the names in the imports of tests that a patch introduces. A name that the patch has only as a local variable is the
 /// tests' own (`const expected = require('./data.json').sum`).
 pub(super) fn imported(imports: &str, patch: &str) -> BTreeSet<String> {
@@ -399,6 +412,15 @@ mod tests {
         let patch = "+++ b/src/lib.rs\n+pub fn half(a: u32) -> u32 { a / 2 }\n+    pub width: u32,\n+    Wide,\n";
         assert_eq!(all("tests/a.rs", "calc::half(2); a.width; Kind::Wide; half_of", patch), ["Wide", "half", "width"]);
         assert_eq!(all("tests/a.rs", "Size { width: 2 }", patch), ["width"]);
+    }
+
+    #[test]
+    fn words_of_tests_in_other_languages_are_names() {
+        let has = |path: &str, text: &str| is_in_other_test(&[(path.to_owned(), text.to_owned())], "half");
+        assert!(has("src/test/java/ATest.java", "assertEquals(1, Calc.half(2));"));
+        assert!(!has("src/test/java/ATest.java", "assertEquals(1, Calc.halfOf(2));"));
+        assert!(!has("tests/test_a.py", "half = 1"));
+        assert!(!has("test/a.js", "// half"));
     }
 
     #[test]

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use super::change::{self, Change};
 use super::commit_tests::{Outcomes, may_decide};
 use super::repository::Repository;
-use super::runner::{Given, Recipe, Runner, Step};
+use super::runner::{Given, Recipe, Runner, Step, below_the_top};
 use crate::environment;
-use crate::grader::test_run::{Cut, Seen, Status, Tests, program_that_is_missing, without_colour};
+use crate::grader::test_run::{Cut, Seen, Status, Tests, missing_program, program_that_is_missing, without_colour};
 use crate::own_environment;
 use crate::process;
 use crate::run::temporary::Vanishing;
@@ -181,12 +181,12 @@ impl Laboratory {
     ) -> Result<Runs, NotTried> {
         let Subject { repository, commit, parent, change, recipe, tests } = subject;
         let workspace = root.join("workspace");
-        let shell = self.shell(root, &recipe.needs);
+        let shell = self.shell(root, recipe);
         self.check_out(repository, parent, root, recipe, &shell).await?;
         let setup = Shell { inside: shell.inside.clone().map(TrialSandbox::with_network), ..shell.clone() };
         let is_done = |step: &&Step| step.depends_on.is_some() && set_up.get(&step.line) == step.depends_on.as_ref();
         for step in recipe.setup.iter().filter(|step| !is_done(step)) {
-            run_setup(&setup, &step.line).await?;
+            self.run_setup(&setup, &step.line).await?;
         }
         let patch = root.join("fix.patch");
         fs::write(&patch, &change.patch).map_err(machine("write the patch"))?;
@@ -197,7 +197,7 @@ impl Laboratory {
         change::write_files(repository, commit, &change.hidden, &overlay, &index)
             .await
             .map_err(|error| NotTried::Machine(error.to_string()))?;
-        let shell = self.shell_of_tests(root, &recipe.needs);
+        let shell = self.shell_of_tests(root, recipe);
         let mut runs = Runs::default();
         // A test may leave something behind, so the state before is run on either side of the patch.
         self.lay(&overlay, &workspace)?;
@@ -215,14 +215,23 @@ impl Laboratory {
                 let why = why.unwrap_or_else(|| "no test passes".to_owned());
                 let shows_none = outcomes.is_empty() && runs.before.iter().all(BTreeMap::is_empty);
                 return Err(NotTried::Commit(match missing_program {
-                    Some(name) => format!(
-                        "the program `{name}` was not found; name the commands that install it with --setup COMMAND: {why}"
-                    ),
-                    None if shows_none && recipe.runner != Runner::Given => format!(
-                        "{} shows no test; if another command runs the tests, name it with --test COMMAND: {why}",
-                        recipe.runner.word()
-                    ),
-                    None => why,
+                    Some(name) => format!("{}: {why}", self.not_found(&name)),
+                    None if recipe.runner == Runner::Given => why,
+                    None => {
+                        let below = below_the_top(&change.after, &change.changed_tests);
+                        let below = below.map(|below| format!(" ({below})"));
+                        match (shows_none, below) {
+                            (true, below) => format!(
+                                "{} shows no test; if another command runs the tests, or one in a folder (`cd FOLDER && \
+                                 COMMAND`), name it with --test COMMAND{}: {why}",
+                                recipe.runner.word(),
+                                below.unwrap_or_default()
+                            ),
+                            // An error of an import may be shown as a failed test.
+                            (false, Some(below)) => format!("no test passes{below}: {why}"),
+                            (false, None) => why,
+                        }
+                    }
                 }));
             }
             runs.after.push(outcomes);
@@ -268,7 +277,7 @@ impl Laboratory {
         laid: &mut Laid,
     ) -> Result<Seen, NotTried> {
         let patch = root.join("more.patch");
-        let shell = self.shell_of_tests(root, &subject.recipe.needs);
+        let shell = self.shell_of_tests(root, subject.recipe);
         fs::write(&patch, more).map_err(machine("write the patch"))?;
         lay_fix(root, &shell, laid).await?;
         apply(&patch, &shell).await?;
@@ -309,7 +318,7 @@ impl Laboratory {
         // Half a fix may run without end.
         let mut tests = subject.tests.clone();
         tests.timeout.0 = tests.timeout.0.min(SPARE + runs.longest.saturating_mul(TIMES));
-        let shell = self.shell_of_tests(&root, &subject.recipe.needs);
+        let shell = self.shell_of_tests(&root, subject.recipe);
         let seen = match lay_fix(&root, &shell, &mut laid).await {
             Ok(()) => self.observe_without(&root, &shell, &tests, part, &mut laid).await,
             Err(why) => Err(why),
@@ -409,8 +418,8 @@ impl Laboratory {
     }
 
     /// Returns the shell in which tests are run.
-    fn shell_of_tests(&self, root: &Path, needs: &[String]) -> Shell {
-        let mut shell = self.shell(root, needs);
+    fn shell_of_tests(&self, root: &Path, recipe: &Recipe) -> Shell {
+        let mut shell = self.shell(root, recipe);
         environment::isolate_graders(&mut shell.env, &root.join("home"));
         // Python reuses a compiled module if the source has the same size and the same modification time in seconds.
         // Applying a patch between two runs can produce exactly that.
@@ -418,12 +427,54 @@ impl Laboratory {
         shell
     }
 
-    fn shell(&self, root: &Path, needs: &[String]) -> Shell {
+    /// Returns the reason why a program was not found.
+    fn not_found(&self, name: &str) -> String {
+        match self.is_hidden(name) {
+            true => format!(
+                "the program `{name}` is installed, but not in the sandbox, which has the system and the toolchains of the \
+                 commands: mine without it (--sandbox none), or name the commands that install it with --setup COMMAND"
+            ),
+            false => {
+                format!("the program `{name}` was not found; name the commands that install it with --setup COMMAND")
+            }
+        }
+    }
+
+    /// Returns true if this machine has a program, but commands run in a sandbox, in which it was not found.
+    fn is_hidden(&self, name: &str) -> bool {
+        let path = self.env.get("PATH").map(String::as_str);
+        self.is_confined && process::find(name, Path::new("/"), path).is_some()
+    }
+
+    async fn run_setup(&self, shell: &Shell, line: &str) -> Result<(), NotTried> {
+        let ran =
+            shell.run(&Command::Line(line.to_owned()), None, SETUP).await.map_err(machine("start a set-up command"))?;
+        if ran.exit.and_then(|exit| exit.code) == Some(0) {
+            return Ok(());
+        }
+        let hidden = missing_program(&ran).filter(|name| self.is_hidden(name));
+        let hidden = hidden.map(|name| format!("{}: ", self.not_found(&name))).unwrap_or_default();
+        let said = format!("{}\n{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+        let said = without_colour(&said);
+        let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        // The last lines are often about the program's options.
+        let mut shown: Vec<&str> =
+            lines.iter().copied().filter(|line| line.to_lowercase().contains("error")).take(4).collect();
+        if shown.is_empty() {
+            shown = lines.get(lines.len().saturating_sub(4)..).unwrap_or_default().to_vec();
+        }
+        let last = shown.join(" | ");
+        let how = if ran.exit.is_none() { "did not end in time" } else { "failed" };
+        let last = crate::text::first_chars(&last, 500);
+        Err(NotTried::SetUp(format!("the set-up command `{line}` {how}: {hidden}{last}")))
+    }
+
+    fn shell(&self, root: &Path, recipe: &Recipe) -> Shell {
         let (workspace, home, scratch) = (root.join("workspace"), root.join("home"), root.join("tmp"));
         let env =
             environment::of_commands(&self.env, &BTreeMap::new(), &home.to_string_lossy(), &scratch.to_string_lossy());
         let inside = self.is_confined.then(|| TrialSandbox {
-            sandbox: Sandbox::Bwrap { network: Network::None, mounts: toolchains(needs, &self.env) },
+            sandbox: Sandbox::Bwrap { network: Network::None, mounts: toolchains(&recipe.programs(), &self.env) },
             places: Places { workspace: workspace.clone(), home, scratch, ..Places::default() },
         });
         Shell { folder: workspace, env, inside }
@@ -450,54 +501,72 @@ pub fn missing_of(given: &Given, env: &BTreeMap<String, String>) -> Option<Strin
     Some(format!("the program `{name}`, which --test names, is not installed"))
 }
 
+/// The folders of an installation that have its programs.
+const PROGRAMS: [&str; 2] = ["bin", "sbin"];
+/// The folders that an installation has beside its programs. Without any of them, the folder around `bin` may be one in which
+/// the user works.
+const PARTS: [&str; 7] = ["lib", "lib64", "libexec", "packages", "share", "toolchains", "tools/image"];
+/// The folders of the home that hold data and credentials of many programs.
+const SHARED: [&str; 4] = [".cache", ".config", ".local", ".local/share"];
+
 /// Returns the folders of this machine's toolchains that a sandbox does not have by itself.
 pub fn toolchains(needs: &[String], env: &BTreeMap<String, String>) -> Vec<Mount> {
-    let path = env.get("PATH").map(String::as_str);
     let home = own_environment::var("HOME").map(PathBuf::from);
-    let is_of_the_system =
-        |path: &Path| ["/usr", "/bin", "/sbin", "/lib", "/opt", "/nix", "/snap"].iter().any(|it| path.starts_with(it));
-    let mut found: Vec<PathBuf> = Vec::new();
-    for program in needs.iter().filter_map(|name| process::find(name, Path::new("/"), path)) {
-        let real = program.canonicalize().unwrap_or_else(|_| program.clone());
-        let installation = |file: &Path| file.parent().and_then(Path::parent).map(Path::to_owned);
-        found.extend(program.parent().map(Path::to_owned));
-        found.extend(installation(&real).filter(|root| Some(root) != home.as_ref()));
-        if real.file_name().is_some_and(|name| name == "rustup") {
-            let root = env.get("RUSTUP_HOME").map(PathBuf::from);
-            found.extend(root.or_else(|| Some(home.as_ref()?.join(".rustup"))));
-        }
-        // Shims start a program below the folder that holds them.
-        if program.parent().is_some_and(|folder| folder.ends_with("shims")) {
-            found.extend(installation(&program));
-        }
-    }
-    found.retain(|path| !is_of_the_system(path) && path.components().count() > 2 && path.exists());
-    // The registry of the user's own cargo is not needed, and may hold credentials.
-    let is_cargo = |path: &PathBuf| home.as_ref().is_some_and(|home| *path == home.join(".cargo"));
-    found.retain(|path| !is_cargo(path));
-    found.sort();
-    found.dedup();
+    let found = installations(needs, env, home.as_deref());
     found.into_iter().map(|path| Mount { path, write: false }).collect()
 }
 
-async fn run_setup(shell: &Shell, line: &str) -> Result<(), NotTried> {
-    let ran =
-        shell.run(&Command::Line(line.to_owned()), None, SETUP).await.map_err(machine("start a set-up command"))?;
-    if ran.exit.and_then(|exit| exit.code) == Some(0) {
-        return Ok(());
+/// Returns the folders that the named programs need. The code of the history can read them, and the set-up has the network, so
+/// none holds more of the user's files than the folder of the program or its installation.
+fn installations(needs: &[String], env: &BTreeMap<String, String>, home: Option<&Path>) -> Vec<PathBuf> {
+    let path = env.get("PATH").map(String::as_str);
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let is_of_the_system =
+        |path: &Path| ["/usr", "/bin", "/sbin", "/lib", "/opt", "/nix", "/snap"].iter().any(|it| path.starts_with(it));
+    let is_in_home = |path: &Path, name: &str| home.is_some_and(|home| real(path) == real(&home.join(name)));
+    let mut found: Vec<PathBuf> = Vec::new();
+    for program in needs.iter().filter_map(|name| process::find(name, Path::new("/"), path)) {
+        let target = real(&program);
+        found.extend(program.parent().map(Path::to_owned));
+        found.extend(target.parent().map(Path::to_owned));
+        found.extend(installation(&target));
+        found.extend(packages_of_node(&target));
+        if target.file_name().is_some_and(|name| name == "rustup") {
+            let root = env.get("RUSTUP_HOME").map(PathBuf::from);
+            found.extend(root.or_else(|| Some(home?.join(".rustup"))));
+        }
+        // Shims start a program below the folder that holds them.
+        let shims = program.parent().filter(|folder| folder.ends_with("shims"));
+        found.extend(shims.and_then(Path::parent).map(Path::to_owned));
     }
-    let said = format!("{}\n{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
-    let said = without_colour(&said);
-    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    // The last lines are often about the program's options.
-    let mut shown: Vec<&str> =
-        lines.iter().copied().filter(|line| line.to_lowercase().contains("error")).take(4).collect();
-    if shown.is_empty() {
-        shown = lines.get(lines.len().saturating_sub(4)..).unwrap_or_default().to_vec();
-    }
-    let last = shown.join(" | ");
-    let how = if ran.exit.is_none() { "did not end in time" } else { "failed" };
-    Err(NotTried::SetUp(format!("the set-up command `{line}` {how}: {}", crate::text::first_chars(&last, 500))))
+    // Programs keep their data and credentials beside the libraries of `~/.local`.
+    let (local, mut found): (Vec<_>, Vec<_>) = found.into_iter().partition(|path| is_in_home(path, ".local"));
+    let libraries = ["lib", "lib64", "libexec"];
+    found.extend(local.iter().flat_map(|local| libraries.map(|name| local.join(name))));
+    // The registry of the user's own cargo is not needed, and may hold credentials.
+    let is_shared = |path: &Path| SHARED.iter().chain(&[".cargo"]).any(|name| is_in_home(path, name));
+    let holds_the_home = |path: &Path| home.is_some_and(|home| real(home).starts_with(real(path)));
+    found.retain(|path| {
+        let is_own = !is_of_the_system(path) && path.components().count() > 2 && path.exists();
+        is_own && !is_shared(path) && !holds_the_home(path)
+    });
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// Returns the folder of the installation that a program belongs to, if its folders are those of one.
+fn installation(program: &Path) -> Option<PathBuf> {
+    let folder = program.parent()?;
+    let root = folder.parent()?;
+    let has_programs = PROGRAMS.iter().any(|name| folder.ends_with(name));
+    (has_programs && PARTS.iter().any(|name| root.join(name).is_dir())).then(|| root.to_owned())
+}
+
+/// Returns the outermost `node_modules` around a program of a package of Node: it loads other packages from there.
+fn packages_of_node(program: &Path) -> Option<PathBuf> {
+    let folders: Vec<&Path> = program.ancestors().collect();
+    folders.into_iter().rev().find(|folder| folder.ends_with("node_modules")).map(Path::to_owned)
 }
 
 async fn observe(tests: &Tests, shell: &Shell) -> Result<Seen, NotTried> {
@@ -534,4 +603,64 @@ async fn take_back(patch: &Path, shell: &Shell) -> Result<(), NotTried> {
 /// Returns a shell without its sandbox.
 fn outside(shell: &Shell) -> Shell {
     Shell { inside: None, ..shell.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    fn program(path: &Path) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "").unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    #[test]
+    fn a_sandbox_gets_the_installations_of_programs_and_not_the_folders_around_them() {
+        let temporary = tempfile::tempdir().unwrap();
+        let root = temporary.path().canonicalize().unwrap();
+        let (real, home) = (root.join("data/me"), root.join("homes/me"));
+        for folder in
+            [".local/lib", ".local/share/mise/shims", "node/lib/node_modules/pack/dist", "node/bin", "jdk/lib"]
+        {
+            fs::create_dir_all(real.join(folder)).unwrap();
+        }
+        fs::create_dir(root.join("homes")).unwrap();
+        symlink(&real, &home).unwrap();
+        for path in [".local/bin/mise", ".local/share/pnpm/pnpm", "bin/mine", "own", ".cargo/bin/x", "jdk/bin/java"] {
+            program(&real.join(path));
+        }
+        for path in ["work/tools/runtests", "work/bin/check", "node/lib/node_modules/pack/dist/pack.js"] {
+            program(&real.join(path));
+        }
+        symlink(real.join(".local/bin/mise"), real.join(".local/share/mise/shims/go")).unwrap();
+        symlink("../lib/node_modules/pack/dist/pack.js", real.join("node/bin/pack")).unwrap();
+        for (folder, name, mounted) in [
+            (
+                ".local/share/mise/shims",
+                "go",
+                &[".local/bin", ".local/lib", ".local/share/mise", ".local/share/mise/shims"][..],
+            ),
+            (".local/share/pnpm", "pnpm", &[".local/share/pnpm"]),
+            (".local/bin", "mise", &[".local/bin", ".local/lib"]),
+            (".cargo/bin", "x", &[".cargo/bin"]),
+            ("work/tools", "runtests", &["work/tools"]),
+            ("work/bin", "check", &["work/bin"]),
+            ("bin", "mine", &["bin"]),
+            ("", "own", &[]),
+            ("jdk/bin", "java", &["jdk", "jdk/bin"]),
+            ("node/bin", "pack", &["node/bin", "node/lib/node_modules", "node/lib/node_modules/pack/dist"]),
+        ] {
+            for from in [&real, &home] {
+                let path = from.join(folder).display().to_string();
+                let env = BTreeMap::from([("PATH".to_owned(), path)]);
+                let found = installations(&[name.to_owned()], &env, Some(&home));
+                let found: BTreeSet<PathBuf> = found.iter().map(|path| path.canonicalize().unwrap()).collect();
+                let expected: BTreeSet<PathBuf> = mounted.iter().map(|path| real.join(path)).collect();
+                assert_eq!(found, expected, "{name}");
+            }
+        }
+    }
 }

@@ -13,7 +13,7 @@ use super::journal::{Looked, LookedStatus, State};
 use super::laboratory::{Laboratory, NotTried, Runs, Subject};
 use super::left_out::{self, sorted};
 use super::repository::Repository;
-use super::runner::{Recipe, Runner, TestFiles, Tree, recipes};
+use super::runner::{Recipe, Runner, TestFiles, Tree, below_the_top, recipes};
 use super::sound::{self, Sound};
 use super::write::Place;
 use super::{MOST_TESTS, MineError, Secrets, Settings, choice, hunks, protection, renames};
@@ -144,7 +144,8 @@ impl Miner<'_> {
             let hunks = self.try_hunks(tested, &runs).await?;
             let open_settings = self.try_settings(tested, &runs).await?;
             let thin = self.write(tested, hunks.clone(), &open_settings, &place).await?;
-            let sound = sound::test(self.engine, &place.untested, &recipe.needs, self.settings.is_confined).await?;
+            let sound =
+                sound::test(self.engine, &place.untested, &recipe.programs(), self.settings.is_confined).await?;
             let why = match sound {
                 Sound::Yes => {
                     let looked = looked(commit, None, sorted, hunks, Some(&place.case));
@@ -235,7 +236,8 @@ impl Miner<'_> {
                 Err(NotTried::Machine(why)) => return Err(MineError::Machine(why)),
             }
         }
-        Ok(Err(first.unwrap_or(Dropped::NoRunner)))
+        let no_runner = || Dropped::NoRunner { below: below_the_top(&change.after, &change.changed_tests) };
+        Ok(Err(first.unwrap_or_else(no_runner)))
     }
 
     /// Returns the grader that runs the tests.

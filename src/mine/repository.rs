@@ -36,6 +36,8 @@ const SETTINGS: [&str; 10] = [
 pub struct Repository {
     /// The top folder of the repository.
     pub folder: PathBuf,
+    /// The path of the opened folder below the top, which ends with `/`; empty for the top.
+    pub prefix: String,
     env: BTreeMap<String, String>,
     /// Settings that switch the repository's own filters off: they are programs that are not in the history.
     filters: Vec<String>,
@@ -62,7 +64,12 @@ pub async fn clone(url: &str, clones: &Path, env: BTreeMap<String, String>) -> R
     let hash = blake3::hash(url.as_bytes()).to_hex();
     let name = crate::text::first_chars(hash.as_str(), 16);
     let folder = clones.join(name);
-    let git = |folder: &Path| Repository { folder: folder.to_owned(), env: env.clone(), filters: Vec::new() };
+    let git = |folder: &Path| Repository {
+        folder: folder.to_owned(),
+        prefix: String::new(),
+        env: env.clone(),
+        filters: Vec::new(),
+    };
     if folder.is_dir() {
         let clone = git(&folder);
         clone.line(&["fetch", "--quiet", "--prune", "origin", "+refs/heads/*:refs/heads/*"]).await?;
@@ -109,6 +116,12 @@ pub enum RepositoryError {
         "the history of {} is shallow: commits before its start have no parent to go back to; run `git fetch --unshallow` in it", .0.display()
     )]
     Shallow(PathBuf),
+    /// The repository is a partial clone without some objects of its history.
+    #[error(
+        "{} is a partial clone, and objects of its history are missing: git would fetch them into it; run \
+         `git fetch --refetch --no-filter` in it", .0.display()
+    )]
+    Partial(PathBuf),
     /// The repository has no commit.
     #[error("{} has no commit yet", .0.display())]
     Empty(PathBuf),
@@ -129,7 +142,8 @@ impl Repository {
     /// Opens a repository. `env` is the environment of git, without any setting of git itself.
     ///
     /// # Errors
-    /// Returns an error if the folder is not a repository, has no commit, or its history is shallow.
+    /// Returns an error if the folder is not a repository, has no commit, or its history is not complete: shallow, or a
+    /// partial clone.
     pub async fn open(folder: &Path, mut env: BTreeMap<String, String>) -> Result<Self, RepositoryError> {
         let not = |why: &str| RepositoryError::NotARepository {
             folder: folder.canonicalize().unwrap_or_else(|_| folder.to_owned()),
@@ -142,8 +156,12 @@ impl Repository {
         env.insert("GIT_CONFIG_NOSYSTEM".to_owned(), "1".to_owned());
         env.insert("GIT_OPTIONAL_LOCKS".to_owned(), "0".to_owned());
         env.insert("GIT_TERMINAL_PROMPT".to_owned(), "0".to_owned());
+        // A partial clone would be written to.
+        env.insert("GIT_NO_LAZY_FETCH".to_owned(), "1".to_owned());
+        // A replaced object has the name of another one. Workspaces are made of the named ones.
+        env.insert("GIT_NO_REPLACE_OBJECTS".to_owned(), "1".to_owned());
         env.insert("LC_ALL".to_owned(), "C".to_owned());
-        let mut repository = Self { folder, env, filters: Vec::new() };
+        let mut repository = Self { folder, prefix: String::new(), env, filters: Vec::new() };
         let is_bare = match repository.line(&["rev-parse", "--is-bare-repository"]).await {
             Ok(word) => word == "true",
             Err(RepositoryError::Git { message, .. }) if message.contains("not a git repository") => {
@@ -152,6 +170,7 @@ impl Repository {
             Err(error) => return Err(not(&error.to_string())),
         };
         if !is_bare {
+            repository.prefix = repository.line(&["rev-parse", "--show-prefix"]).await?;
             repository.folder = PathBuf::from(repository.line(&["rev-parse", "--show-toplevel"]).await?);
         }
         if repository.line(&["rev-parse", "--is-shallow-repository"]).await? == "true" {
@@ -162,8 +181,28 @@ impl Repository {
             Err(RepositoryError::Nothing(_)) => return Err(RepositoryError::Empty(repository.folder)),
             Err(error) => return Err(error),
         }
+        if repository.lacks_objects().await? {
+            return Err(RepositoryError::Partial(repository.folder));
+        }
         repository.filters = repository.without_filters().await?;
         Ok(repository)
+    }
+
+    /// Returns true if the repository is a partial clone without some objects of its history.
+    async fn lacks_objects(&self) -> Result<bool, RepositoryError> {
+        let settings = r"^(remote\..*\.promisor|extensions\.partialclone)$";
+        if self.search(&["config", "--get-regexp", settings]).await?.is_empty() {
+            return Ok(false);
+        }
+        // A clone that was completed keeps these settings. Objects that are there are not listed.
+        let mut is_missing = false;
+        let words = ["rev-list", "--objects", "--missing=print", "--quiet", "HEAD"];
+        self.stream(&words, None, &BTreeMap::new(), |bytes| {
+            is_missing |= !bytes.is_empty();
+            !is_missing
+        })
+        .await?;
+        Ok(is_missing)
     }
 
     /// Returns settings that switch off the filters in the repository's own configuration.

@@ -66,7 +66,7 @@ const OF_DATA: [&str; 26] = [
     "bin", "csv", "dat", "expected", "gif", "golden", "gz", "html", "in", "ini", "jpg", "json", "jsonl", "ndjson",
     "out", "pdf", "png", "svg", "toml", "tsv", "txt", "wav", "xml", "yaml", "yml", "zip",
 ];
-/// Extensions of documentation.
+/// Extensions of documentation, including manual pages (`1`) and pictures (`svg`).
 const TEXTS: [&str; 8] = ["md", "rst", "txt", "adoc", "markdown", "1", "html", "svg"];
 /// Names of files that are neither code nor a test, in lower case, without extension. `history.py` is code.
 const OTHER_NAMES: [&str; 14] = [

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use strum::IntoStaticStr;
 
 use crate::grader::test_run::Format;
-use crate::text::shell_word;
+use crate::text::{shell_word, some_of};
 use crate::word::word;
 
 mod cargo;
@@ -173,6 +173,8 @@ pub struct Recipe {
     pub report: Option<String>,
     /// The programs that have to be installed.
     pub needs: Vec<String>,
+    /// Further programs that the commands may start: a sandbox gets the installations of all of them.
+    pub mounted: Vec<String>,
     /// The folders of the workspace that the set-up makes and that a commit with the same key can reuse.
     pub keeps: Vec<&'static str>,
     /// The key of the set-up. Commits with the same key share it.
@@ -180,6 +182,11 @@ pub struct Recipe {
 }
 
 impl Recipe {
+    /// Returns the programs that the commands may start.
+    pub fn programs(&self) -> Vec<String> {
+        [&self.needs[..], &self.mounted].concat()
+    }
+
     /// Returns the body of the `tests` grader that runs the tests after removing files.
     pub fn grader(&self, removed: &[String], timeout: &str) -> Map<String, Value> {
         let mut body = Map::new();
@@ -232,6 +239,47 @@ const LANGUAGES: [(&[&str], Detect); 5] = [
     (&[".java", ".kt", ".groovy", ".scala"], jvm::recipes),
 ];
 
+/// The manifests of packages, each with the command that runs the tests of a package.
+const MANIFESTS: [(&str, &str); 9] = [
+    ("Cargo.toml", "cargo test"),
+    ("package.json", "npm test"),
+    ("go.mod", "go test -json ./..."),
+    ("pyproject.toml", "python3 -m pytest -v"),
+    ("setup.py", "python3 -m pytest -v"),
+    ("setup.cfg", "python3 -m pytest -v"),
+    ("pom.xml", "COMMAND"),
+    ("build.gradle", "COMMAND"),
+    ("build.gradle.kts", "COMMAND"),
+];
+
+/// Returns a part of a message about the manifests below the top that are nearest to tests, with the options that mine the
+/// first of their folders. Returns `None` if there are none.
+pub fn below_the_top(tree: &Tree, tests: &[String]) -> Option<String> {
+    let nearest = |path: &String| {
+        let mut folders = path.match_indices('/').rev().filter_map(|(at, _)| path.get(..at));
+        let manifest = |folder: &str| {
+            let (name, command) = MANIFESTS.iter().find(|(name, _)| tree.has(&format!("{folder}/{name}")))?;
+            Some((folder.to_owned(), *name, *command))
+        };
+        folders.find_map(manifest)
+    };
+    let found: BTreeSet<(String, &str, &str)> = tests.iter().filter_map(nearest).collect();
+    let (folder, _, command) = found.first()?;
+    let manifests = some_of(found.iter().map(|(folder, name, _)| format!("`{folder}/{name}`")), 3);
+    let paths = shell_word(&format!("{folder}/**"));
+    let test = shell_word(&format!("cd {} && {command}", shell_word(folder)));
+    Some(format!(
+        "only manifests at the top are read, and not {manifests}: mine this folder with --paths {paths} --test {test}, and name \
+         the commands that install its packages with --setup"
+    ))
+}
+
+/// Returns the words of a line for a shell that may be names of programs.
+fn names(line: &str) -> impl Iterator<Item = &str> {
+    let words = line.split(|c: char| c.is_whitespace() || "\"'`;&|()<>$={}".contains(c));
+    words.filter(|word| !word.is_empty() && !word.starts_with('-') && !word.contains('/'))
+}
+
 /// Returns the recipes for a commit, the most faithful one first. `parent` is the state in which the set-up runs.
 pub fn recipes(tree: &Tree, parent: &Tree, tests: &TestFiles<'_>, given: &Given) -> Vec<Recipe> {
     // A repository may have several languages: the changed tests decide.
@@ -242,6 +290,13 @@ pub fn recipes(tree: &Tree, parent: &Tree, tests: &TestFiles<'_>, given: &Given)
         .map(|(_, detect)| detect(tree, parent, tests))
         .find(|found| !found.is_empty())
         .unwrap_or_default();
+    // A command that the user gives may start the detected programs by a script.
+    let mut programs = all.first().map(|recipe| recipe.needs.clone()).unwrap_or_default();
+    for name in given.test.iter().chain(&given.setup).flat_map(|line| names(line)) {
+        if !programs.iter().any(|known| known == name) {
+            programs.push(name.to_owned());
+        }
+    }
     if let Some(test) = &given.test {
         let bare = Recipe {
             runner: Runner::Given,
@@ -250,6 +305,7 @@ pub fn recipes(tree: &Tree, parent: &Tree, tests: &TestFiles<'_>, given: &Given)
             format: Format::Auto,
             report: None,
             needs: Vec::new(),
+            mounted: Vec::new(),
             keeps: Vec::new(),
             key: String::new(),
         };
@@ -268,6 +324,16 @@ pub fn recipes(tree: &Tree, parent: &Tree, tests: &TestFiles<'_>, given: &Given)
         for recipe in &mut all {
             recipe.setup = given.setup.iter().map(Step::each).collect();
             recipe.key.push_str(&given.setup.join("\n"));
+        }
+    }
+    if *given != Given::default() {
+        let toolchains = cargo::toolchains();
+        let uses_rustup = programs.iter().any(|name| cargo::is_of_rustup(name));
+        for recipe in &mut all {
+            recipe.mounted.clone_from(&programs);
+            if uses_rustup && !recipe.setup.contains(&toolchains) {
+                recipe.setup.insert(0, toolchains.clone());
+            }
         }
     }
     all
@@ -376,8 +442,41 @@ mod tests {
         let given = Given { test: Some("make check".to_owned()), setup: Vec::new() };
         let found = recipes(&tree, &tree, &changing(&["tests/a.rs"]), &given);
         assert_eq!((found.len(), found[0].run.as_str(), found[0].setup.is_empty()), (1, "make check", false));
+        // A cargo of rustup also needs its toolchains.
         let given = Given { test: None, setup: vec!["true".to_owned()] };
-        assert_eq!(recipes(&tree, &tree, &changing(&["tests/a.rs"]), &given)[0].setup, [Step::each("true")]);
+        let expected = [cargo::toolchains(), Step::each("true")];
+        assert_eq!(recipes(&tree, &tree, &changing(&["tests/a.rs"]), &given)[0].setup, expected);
+    }
+
+    #[test]
+    fn given_commands_need_the_detected_programs_and_those_that_they_name() {
+        let of_rust = tree(&[("Cargo.toml", "[package]\n"), ("tests/a.rs", "")]);
+        let recipe = |tree: &Tree, test: &str, setup: &[&str]| {
+            let setup = setup.iter().map(|line| (*line).to_owned()).collect();
+            let given = Given { test: Some(test.to_owned()), setup };
+            recipes(tree, tree, &changing(&["tests/a.rs"]), &given).remove(0)
+        };
+        let found = recipe(&of_rust, "make check", &["true"]);
+        assert!(found.needs.is_empty(), "{found:?}");
+        assert_eq!(found.programs(), ["cargo", "rustc", "make", "check", "true"]);
+        assert_eq!(found.setup, [cargo::toolchains(), Step::each("true")]);
+        let found = recipe(&tree(&[("core/Cargo.toml", "")]), "cd core && X=1 /opt/run --all; sh -c 'cargo test'", &[]);
+        assert_eq!(found.programs(), ["cd", "core", "X", "1", "sh", "cargo", "test"]);
+        assert_eq!(found.setup, [cargo::toolchains()]);
+        assert!(recipe(&tree(&[]), "make check", &[]).setup.is_empty());
+    }
+
+    #[test]
+    fn manifests_below_the_top_are_named_with_the_options_that_mine_them() {
+        let files = ["web/package.json", "web/a b/Cargo.toml", "web/a b/tests/a.rs", "web/test/a.js", "tests/b.js"];
+        let tree = tree(&files.map(|path| (path, "")));
+        let below = |tests: &[&str]| below_the_top(&tree, &tests.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>());
+        let found = below(&["tests/b.js", "web/test/a.js"]).unwrap();
+        assert!(found.contains("not `web/package.json`: "), "{found}");
+        assert!(found.contains("--paths 'web/**' --test 'cd web && npm test',"), "{found}");
+        let found = below(&["web/a b/tests/a.rs"]).unwrap();
+        assert!(found.contains(r"--paths 'web/a b/**' --test 'cd '\''web/a b'\'' && cargo test'"), "{found}");
+        assert_eq!(below(&["tests/b.js"]), None);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::{
 use crate::case::EvidenceKeys;
 use crate::environment;
 use crate::ids::TrialRecord;
-use crate::result::{ErrorRecord, ResultBefore, TrialResult, Warning};
+use crate::result::{EarlierAttempts, ErrorRecord, ResultBefore, TrialResult, Warning};
 use crate::secrets::Masker;
 use crate::shell::Shell;
 use crate::trace::ErrorCategory;
@@ -25,6 +25,18 @@ use prepare::{RegradeSetup, prepare_stored};
 mod kept;
 mod prepare;
 mod rebuilt;
+
+/// The comparison of the inputs that the agent of a stored trial had with those that the case names now.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum InputsOfAgent {
+    /// They are the same, also those of the case by which the earlier result was graded.
+    Same,
+    /// They may differ: nothing records what the agent had, or the earlier result was graded by a case of unknown inputs.
+    #[default]
+    Unknown,
+    /// They differ: another prompt, workspace, environment, policy or limits.
+    Other,
+}
 
 /// The stored files of a trial.
 #[derive(Debug, Clone, Default)]
@@ -42,13 +54,15 @@ pub struct StoredFiles {
     pub doubt: Option<String>,
     /// The keys of the case when the trial ran; absent for single traces and in runs of older versions.
     pub keys: Option<EvidenceKeys>,
+    /// The comparison of the agent's inputs with those of the case.
+    pub inputs: InputsOfAgent,
     /// The reason why the trace or the patch differs from the one that was graded, if it does.
     pub changed: Option<String>,
     /// The earlier result.
     pub was: Option<TrialResult>,
     /// The result beside a single trace, if it belongs to the trace. Another case may have graded it.
     pub beside: Option<TrialResult>,
-    /// The error of the trial, if its earlier result is not used: the trace alone may not show it.
+    /// The stored error of the trial, used if its stored result is not; the trace alone may not show it.
     pub error: Option<ErrorRecord>,
 }
 
@@ -70,6 +84,17 @@ impl StoredFiles {
             }
             _ => None,
         })
+    }
+
+    /// Returns the number of prompts that were sent, as far as it is known. `shown` is the number that the trace shows.
+    fn prompts_sent(&self, shown: usize) -> Option<usize> {
+        let of_result = self.was.iter().flat_map(|was| &was.warnings).find_map(|warning| match warning {
+            Warning::PromptsNotSent { sent, .. } => Some(*sent as usize),
+            _ => None,
+        });
+        // Without its warning, all prompts of the case were sent that graded the earlier result: the case may have more now.
+        let is_of_trace = self.was.is_none() || self.inputs != InputsOfAgent::Same;
+        of_result.or_else(|| is_of_trace.then_some(shown))
     }
 }
 
@@ -210,13 +235,11 @@ fn withdraw_and_warn(
     // Warnings from the trace were already added.
     told.retain(|line| !result.warnings.contains(line));
     result.warnings.append(&mut told);
-    // The earlier result has this warning of its session.
-    let sent_before = result.warnings.iter().find_map(|warning| match warning {
-        Warning::PromptsNotSent { sent, .. } => Some(*sent as usize),
-        _ => None,
-    });
-    let sent = if left.was.is_some() { sent_before } else { Some(observed.prompts) };
-    check_all_sent(result, attempt, sent.unwrap_or_default(), observed.stopped_by_engine);
+    let sent = left.prompts_sent(observed.prompts).unwrap_or_default();
+    check_all_sent(result, attempt, sent, observed.stopped_by_engine);
+    if left.inputs == InputsOfAgent::Other && result.error.is_none() {
+        result.warnings.push(Warning::OtherInputs);
+    }
 }
 
 fn done(mut result: TrialResult, left: &StoredFiles, masker: &Masker) -> Outcome {
@@ -230,7 +253,8 @@ fn done(mut result: TrialResult, left: &StoredFiles, masker: &Masker) -> Outcome
         result.kept_beyond_patch.clone_from(&was.kept_beyond_patch);
         result.policy_model.clone_from(&was.policy_model);
         result.model_from = was.model_from;
-        result.earlier_attempts = was.earlier_attempts;
+        // Of the judges, those of this grading count.
+        result.earlier_attempts = was.earlier_attempts.map(|earlier| EarlierAttempts { judges: None, ..earlier });
         result.flaky = was.flaky && result.verdict == Verdict::Pass;
         if result.flaky {
             let flaky = was.warnings.iter().filter(|warning| matches!(warning, Warning::Flaky { .. }));

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::project::{Project, Ran, runners};
+use crate::project::{Project, Ran, bubblewrap, runners};
 
 /// A repository in a project.
 pub struct History<'a> {
@@ -350,10 +350,12 @@ fn the_newest_commits_come_first_and_leaks_are_named() {
     let mut history = History::new(&project, "repo");
     history.commit("Begin", &[("calc.py", Some(BASE)), ("tests/test_double.py", Some(TEST_DOUBLE))]);
     history.commit("Fix the sum", &[("calc.py", Some(FIXED)), ("tests/test_add.py", Some(TEST_ADD))]);
-    let tripled = format!("{FIXED}\n\ndef triple_value(a):\n    return a * 3\n");
+    let tripled = format!(
+        "{FIXED}\n\ndef _times_three(a):\n    return a * 3\n\n\ndef triple_value(a):\n    return _times_three(a)\n"
+    );
     let text = TEST_DOUBLE.replace("double(2), 4", "triple_value(2), 6").replace("double", "triple_value");
     history.commit(
-        "Add triple_value for what double cannot",
+        "Add triple_value with _times_three",
         &[
             ("calc.py", Some(&tripled)),
             ("tests/test_triple.py", Some(&text)),
@@ -363,13 +365,16 @@ fn the_newest_commits_come_first_and_leaks_are_named() {
     let mined = mine(&project, &["-n", "1", "--repeat", "1"]).exits(0).json();
     assert_eq!((&mined["looked_at"], &mined["kept"]), (&1.into(), &1.into()));
     let text = project.read(mined["candidates"][0]["case"].as_str().unwrap());
-    assert!(text.contains("- triple_value") && text.contains("- Values can be tripled"), "{text}");
-    project.evals(&["check", "cases"]).exits(0).says("contains words or lines of its solution: `triple_value`");
+    assert!(text.contains("- _times_three") && text.contains("- Values can be tripled"), "{text}");
+    // A name that the tests use is no leak: who takes it out of the prompt makes a case that nobody can solve.
+    assert!(!text.contains("- triple_value"), "{text}");
+    let checked = project.evals(&["check", "cases"]).exits(0);
+    checked.says("contains words or lines of its solution: `_times_three`;");
 
     // Parts of the history.
     for (more, subjects) in [
-        (vec!["--since", "HEAD~1"], vec!["Add triple_value for what double cannot"]),
-        (vec!["--since", "2024-01-03"], vec!["Add triple_value for what double cannot", "Fix the sum"]),
+        (vec!["--since", "HEAD~1"], vec!["Add triple_value with _times_three"]),
+        (vec!["--since", "2024-01-03"], vec!["Add triple_value with _times_three", "Fix the sum"]),
         (vec!["--paths", "tests/test_d*.py"], vec!["Begin"]),
     ] {
         let all = [&["--repeat", "1", "-n", "9", "--force"][..], &more].concat();
@@ -1717,6 +1722,15 @@ fn what_cannot_be_mined_is_told() {
     history.git(&["clone", "--quiet", "--depth", "1", &url, "../shallow"]);
     project.evals(&["mine", "shallow"]).exits(2).says("is shallow").says("git fetch --unshallow");
 
+    history.git(&["config", "uploadpack.allowFilter", "true"]);
+    history.git(&["clone", "--quiet", "--filter=blob:none", "--no-checkout", &url, "../partial"]);
+    let before = project.files("partial/.git/objects");
+    project.evals(&["mine", "partial"]).exits(2).says("is a partial clone").says("git fetch --refetch --no-filter");
+    assert_eq!(project.files("partial/.git/objects"), before);
+    // A clone that was completed still has the settings of a partial one.
+    history.git(&["-C", "../partial", "fetch", "--quiet", "--refetch", "--no-filter"]);
+    project.evals(&["mine", "partial", "--force"]).exits(3);
+
     let mut history = History::new(&project, "unknown");
     history.commit("Begin", &[("a.c", Some("int a;\n")), ("tests/a.c", Some("int t;\n"))]);
     history.commit("Change", &[("a.c", Some("int b;\n")), ("tests/a.c", Some("int u;\n"))]);
@@ -1738,6 +1752,95 @@ fn what_cannot_be_mined_is_told() {
         .evals(&["mine", "crate", "--sandbox", "none"])
         .exits(2)
         .says("the program `cargo`, which cargo needs, is not installed");
+}
+
+/// A package of Node in a folder, with one fix.
+fn package_in_a_folder<'a>(project: &'a Project, name: &str) -> History<'a> {
+    let mut history = History::new(project, name);
+    let package = r#"{"name": "web", "scripts": {"test": "sh test/run.sh"}}"#;
+    let run = "if grep -q 2 lib/x.js; then echo 'ok 1 - two'; else echo 'not ok 1 - two'; fi; echo 1..1\n";
+    let begin = [("web/package.json", Some(package)), ("web/lib/x.js", Some("exports.x = 1;\n"))];
+    history.commit("Begin", &[&begin[..], &[("README.md", Some("Two.\n"))]].concat());
+    let test = ("web/test/run.sh", Some(run));
+    history.commit("Set x to 2", &[("web/lib/x.js", Some("exports.x = 2;\n")), test]);
+    history.commit("Explain", &[("README.md", Some("More.\n"))]);
+    history
+}
+
+#[test]
+fn a_package_below_the_top_is_named_and_mined_by_a_command() {
+    let project = Project::new();
+    package_in_a_folder(&project, "repo");
+    let refused = mine(&project, &[]).exits(2).says("no test runner was recognised").says("`web/package.json`");
+    refused.says("--paths 'web/**' --test 'cd web && npm test'");
+    // A folder of the repository limits the commits, and is not silently replaced by the whole repository.
+    let words =
+        ["mine", "repo/web", "--sandbox", "none", "--repeat", "1", "--hunks", "0", "--format", "json", "--test"];
+    let mined = project.evals(&[&words[..], &["cd web && sh test/run.sh"]].concat()).exits(0);
+    let mined = mined.says("that change web/** are looked at (--paths), because repo/web is a folder of it").json();
+    let candidates = mined["candidates"].as_array().unwrap();
+    let subjects: Vec<&str> = candidates.iter().map(|it| it["subject"].as_str().unwrap()).collect();
+    assert_eq!((subjects, &mined["kept"]), (vec!["Set x to 2", "Begin"], &1.into()));
+}
+
+#[test]
+fn a_package_below_the_top_is_named_if_its_tests_cannot_be_imported() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let test = "import unittest\nfrom up import up\n\n\nclass Up(unittest.TestCase):\n    def test_up(self):\n        \
+                self.assertEqual(up('a'), 'A')\n";
+    let packages = [("svc/__init__.py", Some("")), ("svc/tests/__init__.py", Some(""))];
+    let begin = [("svc/pyproject.toml", Some("[project]\nname = \"svc\"\n")), ("svc/up.py", Some("up = str\n"))];
+    history.commit("Begin", &[&packages[..], &begin].concat());
+    history.commit("Go up", &[("svc/up.py", Some("up = str.upper\n")), ("svc/tests/test_up.py", Some(test))]);
+    let mined = mine(&project, &["--repeat", "1", "--hunks", "0"]).exits(3).json();
+    let reason = of(&mined, "Go up")["reason"].as_str().unwrap();
+    assert!(reason.contains("_FailedTest") && reason.contains("and not `svc/pyproject.toml`"), "{reason}");
+}
+
+#[test]
+fn replaced_objects_are_read_as_they_were() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    history.commit("Begin", &[("calc.py", Some(BASE)), ("tests/test_double.py", Some(TEST_DOUBLE))]);
+    let fix = history.commit("Fix the sum", &[("calc.py", Some(FIXED)), ("tests/test_add.py", Some(TEST_ADD))]);
+    let tree = history.git(&["rev-parse", "HEAD^{tree}"]);
+    let other = history.git(&["commit-tree", "-p", "HEAD~1", "-m", "Something else", &tree]);
+    history.git(&["replace", &fix, &other]);
+    let mined = mine(&project, &["--repeat", "1", "--hunks", "0"]).exits(0).json();
+    assert_eq!(of(&mined, "Fix the sum")["commit"], fix);
+}
+
+/// A program in a folder of the user, which the sandbox lacks unless a command names it.
+#[test]
+fn programs_of_given_commands_are_in_the_sandbox_and_others_are_named() {
+    if !bubblewrap() {
+        return;
+    }
+    let mut project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let run = "if grep -q 42 value; then echo 'ok 1 - value'; else echo 'not ok 1 - value'; fi; echo 1..1\n";
+    history.commit("Begin", &[("value", Some("41")), ("tests/run.sh", Some("echo 1..0\n"))]);
+    history.commit("Set the value", &[("value", Some("42")), ("tests/run.sh", Some(run))]);
+    let tester = project.path("tools/tester/bin/mytester");
+    fs::create_dir_all(tester.parent().unwrap()).unwrap();
+    fs::write(&tester, "#!/bin/sh\nexec sh \"$@\"\n").unwrap();
+    fs::set_permissions(&tester, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", tester.parent().unwrap().display(), std::env::var("PATH").unwrap());
+    project.env("PATH", &path);
+    let words = ["mine", "repo", "--sandbox", "bwrap", "--repeat", "1", "--hunks", "0", "--format", "json", "--force"];
+    let mine = |more: &[&str]| project.evals(&[&words[..], more].concat());
+    let mined = mine(&["--test", "mytester tests/run.sh"]).exits(0).json();
+    assert_eq!(of(&mined, "Set the value")["status"], "kept");
+    // A name in several parts is not found in the line.
+    let (test, setup) =
+        (["--test", "my''tester tests/run.sh"], ["--test", "sh tests/run.sh", "--setup", "my''tester x"]);
+    for more in [&test[..], &setup] {
+        let mined = mine(more).exits(3).json();
+        let reason = of(&mined, "Set the value")["reason"].as_str().unwrap().to_owned();
+        let is_named = reason.contains("the program `mytester` is installed, but not in the sandbox");
+        assert!(is_named && reason.contains("--sandbox none"), "{reason}");
+    }
 }
 
 #[test]

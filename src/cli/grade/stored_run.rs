@@ -4,25 +4,27 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{GradeArgs, LeftAttempt, Plan, Work};
+use super::{GradeArgs, LeftAttempt, Plan, Work, stored_traces};
 use crate::case::digest::is_same;
 use crate::case::{Case, WorkspaceSource, load_all, load_known};
 use crate::cli::left_above::LeftAbove;
 use crate::cli::run::{self, commits, override_limits, record, resume};
-use crate::cli::{CliError, default_runs, inputs, named_run, terminal};
+use crate::cli::{CliError, default_runs, engine, inputs, named_run, terminal};
+use crate::environment;
 use crate::experiment::{Arm, arm_of};
 use crate::harness::Manifest;
 use crate::ids::{TrialId, TrialRecord, by_case_id};
 use crate::interaction::Interaction;
 use crate::limits::OnLimit;
+use crate::plan::arm_doubts::{ArmDoubt, lacking};
 use crate::report::notes;
-use crate::result::TrialResult;
+use crate::result::{TrialResult, Warning};
 use crate::run::folder::RunFolder;
 use crate::run::journal::TrialState;
-use crate::run::{CaseRecord, HarnessRecord, RunError, RunRecord, integrity, project_of_run};
+use crate::run::{ArmRecord, CaseRecord, HarnessRecord, RunError, RunRecord, integrity, project_of_run};
 use crate::text::some_of;
 use crate::trial::previous_attempts::PreviousAttempts;
-use crate::trial::regrade::StoredFiles;
+use crate::trial::regrade::{InputsOfAgent, StoredFiles};
 use crate::trial::{Attempt, previous_attempts};
 
 /// Reads a run, and its current cases.
@@ -44,6 +46,7 @@ pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
     let source_in_use = run.is_in_use();
     let states = run.states()?;
     let cases = cases(&args.cases, &source)?;
+    super::prices(resume::named_prices(&source), cases.values().map(AsRef::as_ref))?;
     let manifests = manifests(&source);
     let (arms, lost) = match arms(&source) {
         Ok(arms) => (arms, None),
@@ -63,8 +66,12 @@ pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
     if let Some(note) = notes::unknown_to_journal(run.unknown_results(&source)?) {
         terminal::note(format_args!("warning: {note}"));
     }
-    let regraded = RegradedRun { run: &run, source: &source, cases: &cases, manifests, arms, lost, origins, sources };
+    let (mut record, inputs) = derived(args, source.clone(), &cases)?;
+    ask_for_skills_again(&mut record, &cases, &arms);
+    let regraded =
+        RegradedRun { run: &run, source: &source, cases: &cases, manifests, arms, lost, origins, sources, inputs };
     let (mut works, mut from_copies, mut left_above) = (Vec::new(), Vec::new(), LeftAbove::default());
+    let mut had_other_prompt = Vec::new();
     for trial in source.trials.iter().filter(|trial| trial.skip.is_none()) {
         let Some(state) = states.get(&trial.id()).filter(|state| state.finished.is_some()) else { continue };
         let was = run.result_of(trial, state)?;
@@ -72,13 +79,34 @@ pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
         if was.is_from_copy() {
             from_copies.push(trial.id());
         }
-        works.push(regraded.work(trial, state, was.without_copy_mark())?);
+        let work = regraded.work(trial, state, was.without_copy_mark())?;
+        let has_prompts_alone = source.arms.is_empty() && !regraded.has_recorded_inputs(trial);
+        if has_prompts_alone && work.left.inputs == InputsOfAgent::Other {
+            had_other_prompt.push(trial.id());
+        }
+        works.push(work);
+    }
+    let changed: Vec<&str> =
+        regraded.arms.iter().filter(|arm| regraded.has_changed(arm)).map(|arm| arm.name.as_str()).collect();
+    if !changed.is_empty() {
+        let arms = some_of(&changed, 5);
+        terminal::note(format_args!(
+            "note: the agents had other inputs than the experiment names now, because variants have changed: {arms}"
+        ));
+    }
+    if !had_other_prompt.is_empty() {
+        let trials = some_of(&had_other_prompt, 5);
+        terminal::note(format_args!("note: the agents had another prompt than the case names now: {trials}"));
     }
     if !from_copies.is_empty() {
         let trials = some_of(&from_copies, 5);
         terminal::note(format_args!(
             "warning: the result.json of {trials} was removed or replaced; the copy counts, which the journal confirms"
         ));
+    }
+    if works.is_empty() {
+        // A lost journal is an error here as it is for a report: the results are there, and their trials would run again.
+        run.results(&source)?;
     }
     let has_finished = !works.is_empty() || source.trials.iter().all(|trial| trial.skip.is_some());
     let nothing_finished = (!has_finished).then(|| (RunFolder::open(&run.path), source.clone()));
@@ -89,7 +117,11 @@ pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
         // No agent ran for a regraded run.
         true => regraded.origins.iter().for_each(|origin| see_origin(&mut left_above, origin)),
     }
-    let record = RunRecord { source_in_use: source_in_use || source.source_in_use, ..derived(args, source, &cases)? };
+    // A source with `--trials auto` that did not reach its end may lack trials, and so does the derived run, which has no end
+    // of its own.
+    let ends = source.options.looks.is_some() && run.lacks_end(&source)?;
+    let source_in_use = source_in_use || source.source_in_use;
+    let record = RunRecord { source_in_use, ends, ..record };
     Ok(Plan { record, works, nothing_finished, without_result, sandbox, left_above })
 }
 
@@ -107,6 +139,8 @@ struct RegradedRun<'a> {
     origins: Vec<RunFolder>,
     /// Doubts about the source of each case.
     sources: HashMap<String, Doubts>,
+    /// The differences between the inputs of each case's agents and those that it names now.
+    inputs: HashMap<String, InputsOfAgent>,
 }
 
 impl RegradedRun<'_> {
@@ -116,9 +150,9 @@ impl RegradedRun<'_> {
         let case = self.cases.get(&trial.case);
         let arm = arm_of(&self.arms, &trial.arm);
         let (mut no_source, doubt) = self.sources.get(&trial.case).cloned().unwrap_or_default();
+        let inputs = self.inputs_of(trial, &was, &at);
         if let Some(arm) = arm {
-            let known = self.source.arms.iter().find(|known| known.name == arm.name);
-            let changed = known.is_some_and(|known| known.mixed || known.digest != arm.digest);
+            let changed = self.known_arm(arm).is_some_and(|known| known.mixed || known.digest != arm.digest);
             // What is laid is needed where the workspace is made anew.
             if let Some(why) = self.lost.as_ref().filter(|_| arm.lays_files()) {
                 no_source = no_source.or_else(|| Some(format!("it was not kept, and {why}")));
@@ -135,7 +169,7 @@ impl RegradedRun<'_> {
         let is_kept = kept_digest.is_some() || was.files.is_empty();
         let kept = left.kept.clone().filter(|_| is_kept);
         let keys = self.source.case(&trial.case).and_then(|known| known.evidence.clone());
-        let left = Arc::new(StoredFiles { was: Some(was), changed, kept, kept_digest, keys, ..left });
+        let left = Arc::new(StoredFiles { was: Some(was), inputs, changed, kept, kept_digest, keys, ..left });
         let untrue = left.was.as_ref().filter(|was| was.is_not_as_judged()).and_then(|was| was.error.as_ref());
         let untrue = untrue.map(|error| error.message.clone());
         let with = match (case, self.manifests.get(&trial.harness)) {
@@ -164,6 +198,52 @@ impl RegradedRun<'_> {
         };
         let shown = at.display().to_string();
         Ok(Work { trial: trial.clone(), attempt: state.attempt, with, left, shown, folder: Some(at) })
+    }
+
+    /// Returns how the inputs of the agent of a trial differ from those of its case and its arm now. `was` is the result of the
+    /// trial, and `at` its folder.
+    fn inputs_of(&self, trial: &TrialRecord, was: &TrialResult, at: &Path) -> InputsOfAgent {
+        let of_case = self.inputs.get(&trial.case).copied().unwrap_or_default();
+        let arm = arm_of(&self.arms, &trial.arm);
+        if of_case == InputsOfAgent::Other || arm.is_some_and(|arm| self.has_changed(arm)) {
+            return InputsOfAgent::Other;
+        }
+        if self.lost.is_some() && arm.is_some() {
+            // What was found while the experiment could be read counts.
+            return match was.warnings.contains(&Warning::OtherInputs) {
+                true => InputsOfAgent::Other,
+                false => InputsOfAgent::Unknown,
+            };
+        }
+        let with = self.cases.get(&trial.case).zip(self.manifests.get(&trial.harness));
+        match with.filter(|_| of_case == InputsOfAgent::Unknown && !self.has_recorded_inputs(trial)) {
+            Some((case, manifest)) => {
+                let case = arm.map_or_else(|| Case::clone(case), |arm| arm.case(case));
+                let given = environment::given_by(&case);
+                let env = engine::environment();
+                let (masker, _) = environment::masker_of_what_is_known(&env, &case.env, manifest, &given);
+                match stored_traces::had_other_prompt(&at.join("trace.jsonl"), &case, &masker) {
+                    true => InputsOfAgent::Other,
+                    false => InputsOfAgent::Unknown,
+                }
+            }
+            None => of_case,
+        }
+    }
+
+    /// Returns true if the run records a digest of the inputs of the agent. It does not for a single trace.
+    fn has_recorded_inputs(&self, trial: &TrialRecord) -> bool {
+        self.source.case(&trial.case).is_some_and(|known| known.played.is_some())
+    }
+
+    /// Returns the record of an arm in the run.
+    fn known_arm(&self, arm: &Arm) -> Option<&ArmRecord> {
+        self.source.arms.iter().find(|known| known.name == arm.name)
+    }
+
+    /// Returns true if an arm is known to be another one than in the run.
+    fn has_changed(&self, arm: &Arm) -> bool {
+        self.lost.is_none() && self.known_arm(arm).is_some_and(|known| known.digest != arm.digest)
     }
 }
 
@@ -202,21 +282,33 @@ fn without_result(
     Ok(found)
 }
 
-/// Returns the record of the derived run.
-fn derived(args: &GradeArgs, source: RunRecord, cases: &HashMap<String, Arc<Case>>) -> Result<RunRecord, CliError> {
+/// Returns the record of the derived run, and how the inputs of the agents of each case differ from those that it names now.
+fn derived(
+    args: &GradeArgs,
+    source: RunRecord,
+    cases: &HashMap<String, Arc<Case>>,
+) -> Result<(RunRecord, HashMap<String, InputsOfAgent>), CliError> {
     let mut derived = source.clone();
     let interaction = source.options.interaction.as_deref().and_then(|text| text.parse::<Interaction>().ok());
-    let mut had_other_inputs = Vec::new();
+    let (mut inputs, mut had_other_inputs) = (HashMap::new(), Vec::new());
     for known in &mut derived.cases {
         let Some(case) = cases.get(&known.id) else { continue };
         let now = record::case_record(case, interaction.as_ref())?;
         // The digests of the workspace and of the agents' input keep their values. If the run is of a version that
         // did not record them, they are computed only if nothing has changed.
         let same = is_same(&known.digest, &now.digest) && !source.graded;
-        if known.played.is_some() && !is_same_input(known, &now) && !plays_the_same(case, known, interaction.as_ref())?
+        let of_case = if known.played.is_some()
+            && !is_same_input(known, &now)
+            && !has_recorded_inputs(case, known, interaction.as_ref())?
         {
             had_other_inputs.push(known.id.clone());
-        }
+            InputsOfAgent::Other
+        } else if source.graded || known.mixed || (!same && known.played.is_none()) {
+            InputsOfAgent::Unknown
+        } else {
+            InputsOfAgent::Same
+        };
+        inputs.insert(known.id.clone(), of_case);
         let played = known.played.take().or(now.played.filter(|_| same));
         let (workspace, evidence) = (known.workspace.take(), known.evidence.take());
         *known = CaseRecord { workspace, played, evidence, mixed: known.mixed, ..now };
@@ -230,17 +322,42 @@ fn derived(args: &GradeArgs, source: RunRecord, cases: &HashMap<String, Arc<Case
     }
     record::begin(&mut derived);
     derived.options.sandbox = args.sandbox.or(derived.options.sandbox);
-    Ok(RunRecord { label: args.label.clone(), derived_from: Some(source.run), graded: true, ..derived })
+    let record = RunRecord { label: args.label.clone(), derived_from: Some(source.run), graded: true, ..derived };
+    Ok((record, inputs))
 }
 
-/// Returns true if the agents had the inputs of a case that differs from this one in `limits.on-limit` alone, which decides
-/// how a trial is graded.
-fn plays_the_same(case: &Case, known: &CaseRecord, interaction: Option<&Interaction>) -> Result<bool, CliError> {
-    for on_limit in [None, Some(OnLimit::Fail), Some(OnLimit::Grade)] {
-        let mut before = case.clone();
-        before.limits.on_limit = on_limit;
-        if is_same_input(known, &record::case_record(&before, interaction)?) {
-            return Ok(true);
+/// Records which arms lack skills that the current graders ask for. What the run records stays if an arm is no longer what it was, so
+/// that its skills are unknown.
+fn ask_for_skills_again(record: &mut RunRecord, cases: &HashMap<String, Arc<Case>>, arms: &[Arm]) {
+    let is_as_it_was =
+        |known: &ArmRecord| arms.iter().any(|arm| arm.name == known.name && arm.digest == known.digest && !known.mixed);
+    if record.options.aa || !record.arms.iter().all(is_as_it_was) {
+        return;
+    }
+    let of_run: Vec<&Case> = record.cases.iter().filter_map(|known| cases.get(&known.id)).map(Arc::as_ref).collect();
+    let mut doubts = record.arm_doubts();
+    doubts.retain(|doubt| matches!(doubt, ArmDoubt::Same { .. }));
+    doubts.extend(lacking(&of_run, arms));
+    record.record_arm_doubts(doubts, |case| cases.contains_key(case));
+}
+
+/// Returns true if the case gives the agent the recorded inputs, ignoring `limits.on-limit`, which decides how a trial is
+/// graded, and the white space around the prompts, by which a block of YAML differs from a plain text.
+fn has_recorded_inputs(case: &Case, known: &CaseRecord, interaction: Option<&Interaction>) -> Result<bool, CliError> {
+    let Some(recorded) = &known.played else { return Ok(false) };
+    let forms: [fn(&str) -> String; 3] =
+        [str::to_owned, |turn| turn.trim().to_owned(), |turn| format!("{}\n", turn.trim())];
+    for form in forms {
+        for on_limit in [None, Some(OnLimit::Fail), Some(OnLimit::Grade)] {
+            let mut before = case.clone();
+            before.limits.on_limit = on_limit;
+            before.turns = case.turns.iter().map(|turn| form(turn)).collect();
+            let digest = before.played_digest(interaction.unwrap_or(&case.interaction)).map_err(|error| {
+                CliError::unreadable(format!("a file of case `{}` cannot be read: {error}", case.id))
+            })?;
+            if is_same(recorded, &digest) {
+                return Ok(true);
+            }
         }
     }
     Ok(false)

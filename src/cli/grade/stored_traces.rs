@@ -29,7 +29,7 @@ use crate::trace::jsonl::{ReadError, Reader};
 use crate::trace::{Body, Event, Header, Role};
 use crate::trial::Attempt;
 use crate::trial::previous_attempts::PreviousAttempts;
-use crate::trial::regrade::StoredFiles;
+use crate::trial::regrade::{InputsOfAgent, StoredFiles};
 
 /// The name of standard input.
 pub const STDIN: &str = "-";
@@ -69,6 +69,7 @@ pub fn of_folder(name: &str) -> Option<PathBuf> {
 /// Copies the traces into the private folder, redacted, and plans a trial for each.
 pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError> {
     let case = Arc::new(case(&args.cases)?);
+    super::prices(None, [case.as_ref()])?;
     let catalog = inputs::catalog(&[]).ok().map(|(catalog, _)| catalog);
     let mut harnesses: Vec<HarnessRecord> = Vec::new();
     let mut works: Vec<Work> = Vec::new();
@@ -86,18 +87,12 @@ pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError>
         };
         let masker_of = |header: Option<&Header>| masker(&case, &env, header, catalog.as_ref());
         copied(beside.as_deref(), &copy, masker_of).map_err(|error| failed(&error))?;
-        let mut prompts = Vec::new();
-        let read = read(&copy, |event| {
-            if prompts.len() < case.turns.len() {
-                prompts.extend(prompt_of(event).map(str::to_owned));
-            }
-        });
-        let header = match read {
+        let (header, prompts) = match with_prompts(&copy, &case) {
             Err(error @ ReadError::Line { .. }) => return Err(CliError::unreadable(format!("{shown}: {error}"))),
             read => read.map_err(|error| failed(&error))?,
         };
         let masker = masker_of(Some(&header)).map_err(|error| failed(&error))?;
-        others.add(shown, &header, &prompts, &case, &masker);
+        let had_other_prompt = others.add(shown, &header, &prompts, &case, &masker);
         let manifest = manifest(&header, catalog.as_ref());
         if !harnesses.iter().any(|known| known.name == manifest.name) {
             harnesses.push(HarnessRecord::of(&manifest, "trace".to_owned()));
@@ -132,6 +127,7 @@ pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError>
             no_source: Some("a single trace has no workspace".to_owned()),
             doubt: None,
             keys,
+            inputs: if had_other_prompt { InputsOfAgent::Other } else { InputsOfAgent::Unknown },
             changed: judged.changed.or(judged.patch_changed).or(unknown_keys),
             was: None,
             beside: judged.result,
@@ -170,6 +166,7 @@ pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError>
         ..RunRecord::blank()
     };
     record::begin(&mut record);
+    record.ends = false;
     let (without_result, left_above) = (Vec::new(), LeftAbove::default());
     Ok(Plan { record, works, nothing_finished: None, without_result, sandbox: args.sandbox, left_above })
 }
@@ -262,6 +259,29 @@ fn read(path: &Path, mut look_at: impl FnMut(&Event)) -> Result<Header, ReadErro
     Ok(reader.header().clone())
 }
 
+/// Reads a trace to its end and returns its header, and as many of its first prompts as the case has.
+fn with_prompts(path: &Path, case: &Case) -> Result<(Header, Vec<String>), ReadError> {
+    let mut prompts = Vec::new();
+    let header = read(path, |event| {
+        if prompts.len() < case.turns.len() {
+            prompts.extend(prompt_of(event).map(str::to_owned));
+        }
+    })?;
+    Ok((header, prompts))
+}
+
+/// Returns true if the agent of a stored trace got another prompt than the case names. A trace that cannot be read shows none.
+pub(super) fn had_other_prompt(trace: &Path, case: &Case, masker: &Masker) -> bool {
+    with_prompts(trace, case).is_ok_and(|(_, prompts)| differ(&prompts, case, masker))
+}
+
+/// Returns true if a prompt is not that of the case.
+fn differ(prompts: &[String], case: &Case, masker: &Masker) -> bool {
+    // An agent that has no key for a system prompt gets it before the first prompt.
+    let is_other = |(got, turn): (&String, &String)| !got.contains(&*masker.mask(turn.trim()));
+    prompts.iter().zip(&case.turns).any(is_other)
+}
+
 fn prompt_of(event: &Event) -> Option<&str> {
     match &event.body {
         Body::Message(message) if message.role == Role::User && event.parent.is_none() => Some(&message.text),
@@ -279,7 +299,8 @@ struct Others {
 }
 
 impl Others {
-    fn add(&mut self, shown: &str, header: &Header, prompts: &[String], case: &Case, masker: &Masker) {
+    /// Adds a trace, and returns true if its agent got another prompt.
+    fn add(&mut self, shown: &str, header: &Header, prompts: &[String], case: &Case, masker: &Masker) -> bool {
         // The id of a case depends on the folder that it is read from.
         let ends_with =
             |id: &str, end: &str| id.strip_suffix(end).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'));
@@ -287,11 +308,11 @@ impl Others {
         if let Some(other) = named.filter(|id| !ends_with(id, &case.id) && !ends_with(&case.id, id)) {
             self.of_case.push(format!("{shown} (`{other}`)"));
         }
-        // An agent that has no key for a system prompt gets it before the first prompt.
-        let is_other = |(got, turn): (&String, &String)| !got.contains(&*masker.mask(turn.trim()));
-        if prompts.iter().zip(&case.turns).any(is_other) {
+        let has_other = differ(prompts, case, masker);
+        if has_other {
             self.of_prompt.push(shown.to_owned());
         }
+        has_other
     }
 
     /// Prints a note for each kind of difference.

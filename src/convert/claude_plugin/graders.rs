@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::parts::{common, is_one, number, with};
 use super::super::refused::Refused;
+use super::super::restrictions::{matches_nothing, restricting, restricting_if};
 use super::super::{Note, UNKNOWN, patterns};
 use crate::paths;
 use crate::skill::Skill;
@@ -53,6 +54,11 @@ impl Source {
             [self.key.as_str(), key].iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(".");
         let key = if key.is_empty() { "type".to_owned() } else { key };
         Note::new(&self.file, key, message)
+    }
+
+    /// Returns the note that the grader is left out because of a key.
+    fn lost(&self, key: &str, why: &str) -> Note {
+        self.note(key, format!("the grader `{}` has no equivalent: {why}", self.name)).of_lost_grader()
     }
 
     fn text(&self, key: &str) -> Option<&str> {
@@ -162,16 +168,14 @@ pub fn convert(
         notes.extend(beside.into_iter().map(|key| source.note(key, UNKNOWN)));
         let unknown = unknown.first().map(|key| (key.as_str(), UNKNOWN_KEY.to_owned()));
         if let Some((key, why)) = unknown.or_else(|| source.wrong()) {
-            notes.push(source.note(key, format!("the grader `{}` has no equivalent: {why}", source.name)));
+            notes.push(source.lost(key, &why));
             continue;
         }
         if !source.body.trim().is_empty() && !source.uses_body() {
             remarks.push(format!("Grader `{}`: {}", source.name, source.body));
         }
         match translate(source, skills, has_files, notes) {
-            Err((key, why)) => {
-                notes.push(source.note(key, format!("the grader `{}` has no equivalent: {why}", source.name)))
-            }
+            Err((key, why)) => notes.push(source.lost(key, &why)),
             Ok(Translated::Question(ask)) => {
                 questions.push(Question { name: source.name.clone(), ask, weight, is_indicator })
             }
@@ -267,8 +271,11 @@ fn regex(source: &Source) -> Result<Translated, Refused<&'static str>> {
         other => return Err(("match", format!("`{other}` counts matches"))),
     };
     match (target(source, "target")?, found) {
-        (Target::LastMessage, true) => Ok(Translated::Grader("output", json!({"regex": pattern}))),
-        (Target::LastMessage, false) => Ok(Translated::Grader("output", json!({"not-regex": pattern}))),
+        (Target::LastMessage, found) => {
+            let key = if found { "regex" } else { "not-regex" };
+            let only_restricts = matches_nothing(&pattern) == found;
+            Ok(Translated::Grader("output", restricting_if(only_restricts, json!({key: pattern}))))
+        }
         (Target::File(path), true) => Ok(Translated::Grader("files", json!({"matches": {path: pattern}}))),
         (Target::File(_), false) => Err(("match", "no grader requires that a file does not match".to_owned())),
         (Target::Trace, _) => Err(("target", "the trace has another form here".to_owned())),
@@ -302,19 +309,19 @@ fn tool_used(source: &Source, skills: &[Skill]) -> Result<Translated, Refused<&'
     if let Some(skill) = (tool == "Skill").then(|| skill_of(&matcher, input, skills)).flatten() {
         match (min, max) {
             (1, None) => return Ok(Translated::Grader("skills", json!({"used": [skill]}))),
-            (0, Some(0)) => return Ok(Translated::Grader("skills", json!({"not-used": [skill]}))),
+            (0, Some(0)) => return Ok(Translated::Grader("skills", restricting(json!({"not-used": [skill]})))),
             _ => {}
         }
     }
     if max == Some(0) {
-        return Ok(Translated::Grader("tool-calls", json!({"forbid": [matcher]})));
+        return Ok(Translated::Grader("tool-calls", restricting(json!({"forbid": [matcher]}))));
     }
     let mut entry = matcher;
     if let Some(map) = entry.as_object_mut().filter(|_| (min, max) != (1, None)) {
         let count = if let Some(max) = max { json!({"min": min, "max": max}) } else { json!({"min": min}) };
         map.insert("count".to_owned(), count);
     }
-    Ok(Translated::Grader("tool-calls", json!({"require": [entry]})))
+    Ok(Translated::Grader("tool-calls", restricting_if(min == 0, json!({"require": [entry]}))))
 }
 
 /// Returns the one skill of the plugin that calls of the tool `Skill` with such an input use.
@@ -375,7 +382,7 @@ fn file_exists(source: &Source, has_files: bool, notes: &mut Vec<Note>) -> Resul
             if has_files {
                 notes.push(source.note("exists", "files from before the session count too, and must be absent"));
             }
-            Translated::Grader("files", json!({"absent": [path]}))
+            Translated::Grader("files", restricting(json!({"absent": [path]})))
         }
     })
 }

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::super::parts::scalar;
 use super::super::patterns;
 use super::super::refused::{Refused, refused};
+use super::super::restrictions::{restricting, restricting_if};
 use super::super::typed;
 use crate::paths;
 
@@ -125,7 +126,7 @@ pub fn translate(kind: &str, criterion: &Value, ignored: &[String]) -> Result<Tr
             let (skill, expected) =
                 (reader.text("skill_name")?, typed::word(reader.keys.get("expected_skill"), "expected_skill")?);
             let key = if expected.as_ref() == Some(&skill) { "used" } else { "not-used" };
-            exact(vec![("skills", json!({key: [skill]}))])
+            exact(vec![("skills", restricting_if(key == "not-used", json!({key: [skill]})))])
         }
         "commands_efficiency" => {
             let expected = reader.keys.get("expected_commands").and_then(Value::as_u64).filter(|count| *count > 0);
@@ -133,7 +134,8 @@ pub fn translate(kind: &str, criterion: &Value, ignored: &[String]) -> Result<Tr
             // The score is expected / actual, and has to reach the threshold.
             let most = (expected as f64 / reader.enough.min(1.0) + 1e-9).floor();
             // An agent without any command scores 0.
-            exact(vec![("budget", json!({"tool-calls": most as u64})), ("tool-calls", json!({"min": 1}))])
+            let budget = restricting(json!({"tool-calls": most as u64}));
+            exact(vec![("budget", budget), ("tool-calls", json!({"min": 1}))])
         }
         "classification_match" => {
             let (path, label) = (reader.plain_path()?, reader.text("expected_label")?.trim().to_owned());
@@ -409,7 +411,7 @@ impl Reader<'_> {
         let low = (min > 0).then(|| term(format!(">= {min}"), "||"));
         let high = max.map(|max| term(format!("<= {max}"), "&&"));
         let both: Vec<String> = [low, high].into_iter().flatten().collect();
-        Ok(("expr", json!({"cel": both.join(" && ")})))
+        Ok(("expr", restricting_if(min == 0, json!({"cel": both.join(" && ")}))))
     }
 
     fn judge(&self) -> Result<TranslatedCriterion, Refused> {

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::super::parts::{common, number, with};
 use super::super::patterns::SPACE;
 use super::super::refused::Refused;
+use super::super::restrictions::{restricting, restricting_if};
 use super::super::{NewCase, Note, patterns, template};
 use super::check::Check;
 use super::rows::Assertion;
@@ -199,9 +200,13 @@ impl Making<'_> {
             let key = if key.is_empty() { assertion.key.clone() } else { format!("{}.{key}", assertion.key) };
             (assertion.file.clone(), assertion.line, key)
         };
-        let note = |case: &mut NewCase, key: &str, message: String| {
+        let noted = |key: &str, message: String| {
             let (file, line, key) = place(key);
-            case.notes.push(Note::new(&file, key, message).on(line));
+            Note::new(&file, key, message).on(line)
+        };
+        let note = |case: &mut NewCase, key: &str, message: String| case.notes.push(noted(key, message));
+        let lost = |case: &mut NewCase, key: &str, message: String| {
+            case.notes.push(noted(key, message).of_lost_grader());
         };
         let weight = match keys.and_then(|keys| keys.get("weight")) {
             None | Some(Value::Null) => 1.0,
@@ -209,7 +214,7 @@ impl Making<'_> {
                 Some(weight) => weight,
                 None => {
                     self.is_left_out = true;
-                    return note(
+                    return lost(
                         case,
                         "weight",
                         format!("the assertion `{kind}` has no equivalent: its weight is no number from 0"),
@@ -227,7 +232,7 @@ impl Making<'_> {
                 // An assertion of weight 0 cannot fail a test.
                 self.is_left_out |= weight > 0.0;
                 let name = if kind.is_empty() { String::new() } else { format!(" `{kind}`") };
-                return note(case, key, format!("the assertion{name} has no equivalent: {why}"));
+                return lost(case, key, format!("the assertion{name} has no equivalent: {why}"));
             }
         };
         let has_code = matches!(made, TranslatedAssertion::Script(_));
@@ -306,7 +311,7 @@ impl Making<'_> {
         let mut refuse = |why: String| {
             self.is_left_out = true;
             let message = format!("the assertion `assert-set` has no equivalent: {why}");
-            case.notes.push(Note::new(&set.file, set.key.clone(), message).on(set.line));
+            case.notes.push(Note::new(&set.file, set.key.clone(), message).on(set.line).of_lost_grader());
         };
         if inner.is_empty() {
             return refuse("it has no assertion".to_owned());
@@ -328,7 +333,7 @@ impl Making<'_> {
             return refuse("its threshold is not above 0 and at most 1".to_owned());
         }
         let mut parts = Vec::new();
-        let mut total = 0.0;
+        let (mut total, mut of_nothing) = (0.0, 0.0);
         for (at, value) in inner.iter().enumerate() {
             let keys = value.as_object().cloned().unwrap_or_default();
             let kind = keys.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -339,6 +344,7 @@ impl Making<'_> {
             match (translate(&kind, &keys, self.context), own) {
                 (Ok(TranslatedAssertion::Check(check)), Some(own)) => {
                     total += own;
+                    of_nothing += if check.holds_for_nothing() { own } else { 0.0 };
                     parts.push(format!("({} ? {own:?} : 0.0)", check.expression()));
                 }
                 (Ok(_), Some(_)) => {
@@ -360,7 +366,8 @@ impl Making<'_> {
         }
         let cel = format!("({}) / {total:?} >= {threshold:?}", parts.join(" + "));
         let name = set.value.get("metric").and_then(Value::as_str).unwrap_or("assert-set");
-        self.graders.push(json!({"expr": with(common(name, 1.0, false), json!({"cel": cel}))}));
+        let body = restricting_if(of_nothing / total >= threshold, json!({"cel": cel}));
+        self.graders.push(json!({"expr": with(common(name, 1.0, false), body)}));
     }
 }
 
@@ -413,12 +420,13 @@ fn translate(
         "contains-json" => json_answer(keys, context, false),
         "cost" | "latency" if is_not => Err(("type", "no grader requires that a limit is exceeded".to_owned())),
         "cost" => match threshold.and_then(Value::as_f64) {
-            Some(dollars) => Ok(TranslatedAssertion::Grader("budget", json!({"cost-usd": dollars}))),
+            Some(dollars) => Ok(TranslatedAssertion::Grader("budget", restricting(json!({"cost-usd": dollars})))),
             None => Err(("threshold", "a limit is missing".to_owned())),
         },
         "latency" => match threshold.and_then(Value::as_f64).filter(|milliseconds| *milliseconds >= 1.0) {
             Some(milliseconds) => {
-                Ok(TranslatedAssertion::Grader("budget", json!({"time": format!("{}ms", milliseconds.floor())})))
+                let body = json!({"time": format!("{}ms", milliseconds.floor())});
+                Ok(TranslatedAssertion::Grader("budget", restricting(body)))
             }
             None => Err(("threshold", "a limit of at least one millisecond is missing".to_owned())),
         },

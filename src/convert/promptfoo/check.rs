@@ -3,6 +3,8 @@
 use regex::escape;
 use serde_json::{Value, json};
 
+use super::super::restrictions::{matches_nothing, restricting_if};
+
 /// A condition on the final answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Check {
@@ -25,6 +27,22 @@ pub enum Check {
 impl Check {
     /// Returns the grader. With `as_one`, its value is 0 or 1, and no share of several checks.
     pub fn grader(&self, as_one: bool) -> (&'static str, Value) {
+        let (kind, body) = self.unmarked(as_one);
+        (kind, restricting_if(self.holds_for_nothing(), body))
+    }
+
+    /// Returns true if the check holds for an empty answer.
+    pub fn holds_for_nothing(&self) -> bool {
+        match self {
+            Self::Contains(text) | Self::ContainsAnyCase(text) | Self::Equals(text) => text.is_empty(),
+            Self::Matches(pattern) => matches_nothing(pattern),
+            Self::Any(checks) => checks.iter().any(Self::holds_for_nothing),
+            Self::All(checks) => checks.iter().all(Self::holds_for_nothing),
+            Self::Not(check) => !check.holds_for_nothing(),
+        }
+    }
+
+    fn unmarked(&self, as_one: bool) -> (&'static str, Value) {
         // A grader does not compare white space at the end of a text.
         let is_plain = |text: &str| text.trim_end() == text;
         let body = match self {

@@ -9,7 +9,7 @@ use crate::text::first_chars;
 use crate::yaml;
 
 /// The maximum number of characters of a prompt in a note.
-const NAME: usize = 40;
+const MAX_PROMPT_CHARS: usize = 40;
 
 /// A prompt before variables are filled in.
 #[derive(Debug, Clone)]
@@ -29,7 +29,7 @@ impl Prompt {
     /// Returns the label or the text of the prompt, shortened.
     pub fn name(&self) -> String {
         let name = one_line(self.labels.first().map(String::as_str).unwrap_or_default());
-        first_chars(&name, NAME).to_owned()
+        first_chars(&name, MAX_PROMPT_CHARS).to_owned()
     }
 
     /// Returns true if a list of names contains this prompt.

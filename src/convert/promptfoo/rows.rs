@@ -9,7 +9,7 @@ use super::values;
 use crate::yaml;
 
 /// The maximum number of combinations of variables of a test.
-const MOST: usize = 1_000;
+const MAX_COMBINATIONS: usize = 1_000;
 
 /// An assertion with its place.
 #[derive(Debug, Clone)]
@@ -116,8 +116,8 @@ impl Test {
                 other => vec![other.clone()],
             };
             let values = values.into_iter().map(|value| loaded(name, value, folder)).collect::<Result<Vec<_>, _>>()?;
-            if combinations.len().saturating_mul(values.len()) > MOST {
-                return Err(format!("its variables have more than {MOST} combinations"));
+            if combinations.len().saturating_mul(values.len()) > MAX_COMBINATIONS {
+                return Err(format!("its variables have more than {MAX_COMBINATIONS} combinations"));
             }
             combinations = combinations
                 .iter()
@@ -227,7 +227,7 @@ fn entry(item: &Value, file: &Path, key: &str, folder: &Path, notes: &mut Vec<No
     let bare = path.strip_prefix("file://").unwrap_or(path);
     let ends = |ends: &[&str]| ends.iter().any(|end| bare.ends_with(end));
     if bare.contains("://") {
-        return refuse(format!("`{path}` lies elsewhere; download it"));
+        return refuse(format!("`{path}` is a remote file; download it and name the copy"));
     }
     if bare.contains('*') {
         return refuse(format!("`{path}` names several files; name each file"));
@@ -254,7 +254,7 @@ fn entry(item: &Value, file: &Path, key: &str, folder: &Path, notes: &mut Vec<No
         };
         let maps = list.iter().enumerate().map(|(at, (line, item))| match item {
             Value::Object(map) => Ok(test(map, &from, &format!("[{at}]"), *line)),
-            _ => Err(format!("entry {} of `{bare}` is no test", at + 1)),
+            _ => Err(format!("entry {} of `{bare}` is not a map", at + 1)),
         });
         maps.collect()
     };

@@ -13,7 +13,7 @@ use crate::yaml::{self, OwnedStep, Step, StepPart, YamlError};
 /// The key of a map that takes the place of a value whose text is not known.
 const UNCLEAR: &str = "\u{1}unclear";
 /// The maximum number of values whose place is searched: each search parses the file again.
-const MOST: usize = 2_000;
+const MAX_SEARCHED_VALUES: usize = 2_000;
 
 /// Texts that are numbers or dates in the source if they have no quotes.
 static NUMBER_OR_DATE: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -51,7 +51,7 @@ fn mark(value: &mut Value, text: &str, is_text: bool) {
             continue;
         }
         let borrowed: Vec<Step<'_>> = steps.iter().map(borrowed).collect();
-        let written = (searches < MOST).then(|| yaml::find(text, &borrowed, StepPart::Value)).flatten();
+        let written = (searches < MAX_SEARCHED_VALUES).then(|| yaml::find(text, &borrowed, StepPart::Value)).flatten();
         let written = written.and_then(|range| text.get(range)).unwrap_or_default();
         searches += 1;
         let is_other = match place {
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn texts_with_quotes_are_known_in_any_number() {
-        let text = format!("assert:\n{}", "- {type: contains, value: '010'}\n".repeat(MOST + 1));
+        let text = format!("assert:\n{}", "- {type: contains, value: '010'}\n".repeat(MAX_SEARCHED_VALUES + 1));
         let mut value = yaml::parse::<Value>(Path::new("t.yaml"), &text).unwrap();
         mark(&mut value, &text, false);
         assert_eq!(unclear(&value), None);

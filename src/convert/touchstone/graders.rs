@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::super::parts::{common, is_one, number, with};
+use super::super::restrictions::{restricting, restricting_if};
 use super::super::{Content, Note, UNKNOWN, copied, source, typed};
 use super::{HIDDEN, Injected, Reader, Refused, refused, with_environment};
 use crate::text::shell_word;
@@ -67,7 +68,8 @@ impl Reader<'_> {
             }
         }
         for (key, why, _) in left {
-            self.note(&key, format!("the grader has no equivalent: {why}"));
+            let note = Note::new(self.file, key, format!("the grader has no equivalent: {why}"));
+            self.case.notes.push(note.of_lost_grader());
         }
         // The source runs all graders in one environment.
         let runs = |grader: &&Value| grader.get("command").or_else(|| grader.get("tests")).is_some();
@@ -180,7 +182,7 @@ impl Reader<'_> {
         let message =
             "a target is a hard limit here: the source gives a share above it, and takes what is unknown for 0";
         self.case.notes.push(Note::new(self.file, grader.key, message));
-        Ok(grader.one("budget", Value::Object(body)))
+        Ok(grader.one("budget", restricting(Value::Object(body))))
     }
 
     fn files(&mut self, grader: &Grader<'_>) -> Result<Vec<Value>, Refused> {
@@ -417,6 +419,9 @@ fn trace(grader: &Grader<'_>) -> Result<Vec<Value>, Refused> {
     }
     let share = grader.weight / checks.len() as f64;
     let share = if is_one(share) { 1.0 } else { share };
-    let made = checks.into_iter().map(|(kind, name, body)| json!({kind: with(grader.common(name, share), body)}));
+    let made = checks.into_iter().map(|(kind, name, body)| {
+        let body = restricting_if(name != "require_tools", body);
+        json!({kind: with(grader.common(name, share), body)})
+    });
     Ok(made.collect())
 }

@@ -6,6 +6,7 @@ use super::super::parts::{scalar, texts};
 use super::super::patterns;
 use super::super::promptfoo::check::Check;
 use super::super::refused::{Refused, refused};
+use super::super::restrictions::{restricting, restricting_if};
 use super::super::typed;
 use crate::paths;
 use crate::text::shell_word;
@@ -88,20 +89,20 @@ pub fn translate(kind: &str, grader: &Value, rubric: &[String]) -> Result<(&'sta
     match kind {
         "output-contains" => Ok(reader.substring()?.grader(true)),
         "output-not-contains" => Ok(Check::Not(Box::new(reader.substring()?)).grader(true)),
-        "output-matches" => Ok(("output", json!({"regex": reader.pattern("pattern")?}))),
-        "output-not-matches" => Ok(("output", json!({"not-regex": reader.pattern("pattern")?}))),
+        "output-matches" => Ok(Check::Matches(reader.pattern("pattern")?).grader(true)),
+        "output-not-matches" => Ok(Check::Not(Box::new(Check::Matches(reader.pattern("pattern")?))).grader(true)),
         "file-exists" => Ok(("files", json!({"exists": [reader.path()?]}))),
-        "file-not-exists" => Ok(("files", json!({"absent": [reader.path()?]}))),
+        "file-not-exists" => Ok(("files", restricting(json!({"absent": [reader.path()?]})))),
         "file-contains" | "file-not-contains" | "file-matches" | "file-not-matches" => reader.content(kind),
         "skill-invocation" => reader.skills(),
         "tool-calls" => reader.calls(),
         "run-command" => reader.command(),
         "prompt" => reader.judge(),
-        "token-budget" => Ok(("budget", json!({"tokens": reader.max()?}))),
-        "tool-call-count" => Ok(("budget", json!({"tool-calls": reader.max()?}))),
-        "turn-count" => Ok(("budget", json!({"steps": reader.max()?}))),
-        "wall-time" => Ok(("budget", json!({"time": reader.text("max")?}))),
-        "error-count" => Ok(("errors", json!({"max": reader.max()?}))),
+        "token-budget" => Ok(("budget", restricting(json!({"tokens": reader.max()?})))),
+        "tool-call-count" => Ok(("budget", restricting(json!({"tool-calls": reader.max()?})))),
+        "turn-count" => Ok(("budget", restricting(json!({"steps": reader.max()?})))),
+        "wall-time" => Ok(("budget", restricting(json!({"time": reader.text("max")?})))),
+        "error-count" => Ok(("errors", restricting(json!({"max": reader.max()?})))),
         "completed" => Ok(("expr", json!({"cel": "stop.reason == 'end_turn' && output != ''"}))),
         _ => Ok(("output", json!({"regex": "\\S"}))),
     }
@@ -164,7 +165,8 @@ impl Reader<'_> {
                 let wanted = if is_pattern { self.python_pattern("pattern")? } else { self.text("value")? };
                 // Without -I, a module that the agent left in the workspace would be imported.
                 let words = ["python3", "-I", "-c", FILES.trim_end(), how, &path, &wanted];
-                Ok(("command", json!({"run": words})))
+                // Without the file, the program finds nothing that must not be in it.
+                Ok(("command", restricting_if(how.starts_with("not-"), json!({"run": words}))))
             }
         }
     }
@@ -186,7 +188,7 @@ impl Reader<'_> {
         if body.is_empty() {
             return Err(refused("config", "it names no skill"));
         }
-        Ok(("skills", Value::Object(body)))
+        Ok(("skills", restricting_if(!body.contains_key("used"), Value::Object(body))))
     }
 
     /// Returns an expression over the calls: names are regular expressions in the source.
@@ -202,7 +204,8 @@ impl Reader<'_> {
         if terms.is_empty() {
             return Err(refused("config", "it names no tool"));
         }
-        Ok(("expr", json!({"cel": terms.join(" && ")})))
+        let only_restricts = terms.iter().all(|term| term.starts_with('!'));
+        Ok(("expr", restricting_if(only_restricts, json!({"cel": terms.join(" && ")}))))
     }
 
     fn command(&self) -> Result<(&'static str, Value), Refused> {

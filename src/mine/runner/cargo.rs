@@ -8,6 +8,16 @@ use crate::text::shell_word;
 /// `HOME` is.
 const TOOLCHAINS: &str = r#"rustup="$(eval echo "~$(id -un)")/.rustup"; [ ! -d "$rustup" ] || [ -e "$HOME/.rustup" ] || ln -s "$rustup" "$HOME/.rustup""#;
 
+/// Returns the step without which a cargo of rustup finds no toolchain in a private home.
+pub(super) fn toolchains() -> Step {
+    Step::once(TOOLCHAINS)
+}
+
+/// Returns true if a program is started by rustup, if rustup is installed.
+pub(super) fn is_of_rustup(program: &str) -> bool {
+    ["cargo", "rustc", "rustup"].contains(&program)
+}
+
 /// The file with cargo's description of the programs that it built.
 const TARGETS: &str = "${TMPDIR:-/tmp}/targets.json";
 
@@ -48,7 +58,7 @@ pub(super) fn recipes(tree: &Tree, _parent: &Tree, _tests: &TestFiles<'_>) -> Ve
     );
     vec![Recipe {
         runner: Runner::Cargo,
-        setup: vec![Step::once(TOOLCHAINS), Step::each("cargo fetch")],
+        setup: vec![toolchains(), Step::each("cargo fetch")],
         // Outside the workspace, where the agent could leave a build that cargo takes for its own. Each trial builds
         // everything, so nothing is built that only a debugger needs. Tests in comments are left out: their names
         // depend on their lines. The first command writes which programs are targets for tests.
@@ -59,6 +69,7 @@ pub(super) fn recipes(tree: &Tree, _parent: &Tree, _tests: &TestFiles<'_>) -> Ve
         format: Format::Tap,
         report: None,
         needs: vec!["cargo".to_owned(), "rustc".to_owned()],
+        mounted: Vec::new(),
         keeps: Vec::new(),
         // cargo itself knows which parts of a build are out of date.
         key: "cargo".to_owned(),

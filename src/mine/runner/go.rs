@@ -16,6 +16,7 @@ pub(super) fn recipes(tree: &Tree, _parent: &Tree, _tests: &TestFiles<'_>) -> Ve
         format: Format::Go,
         report: None,
         needs: vec!["go".to_owned()],
+        mounted: Vec::new(),
         keeps: Vec::new(),
         key: "go".to_owned(),
     }]

@@ -16,6 +16,7 @@ pub(super) fn recipes(tree: &Tree, parent: &Tree, _tests: &TestFiles<'_>) -> Vec
         format: Format::Junit,
         report: Some(report.to_owned()),
         needs: if program.starts_with('.') { vec!["java".to_owned()] } else { vec![program.to_owned()] },
+        mounted: Vec::new(),
         keeps: Vec::new(),
         key: runner.word().to_owned(),
     };

@@ -61,6 +61,7 @@ pub(super) fn recipes(tree: &Tree, parent: &Tree, _tests: &TestFiles<'_>) -> Vec
         format: *format,
         report: report.then(|| REPORT.to_owned()),
         needs: vec!["node".to_owned(), "npm".to_owned()],
+        mounted: Vec::new(),
         keeps: vec!["node_modules"],
         key: format!("{key} {setup:?}"),
     };

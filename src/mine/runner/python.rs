@@ -66,6 +66,7 @@ pub(super) fn recipes(tree: &Tree, parent: &Tree, tests: &TestFiles<'_>) -> Vec<
         format: Format::Junit,
         report: None,
         needs: vec!["python3".to_owned()],
+        mounted: Vec::new(),
         keeps: Vec::new(),
         key,
     };

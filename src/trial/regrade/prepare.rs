@@ -123,16 +123,15 @@ impl RegradeSetup {
         let graders = &attempt.case.graders;
         let named = unique_names(graders.iter().map(AsRef::as_ref));
         let of_absence = |name: &str| {
-            named.iter().zip(graders).any(|(named, grader)| named == name && grader.kind.passes_on_absence())
+            named.iter().zip(graders).any(|(named, grader)| named == name && grader.kind.spec().passes_on_absence())
         };
         // A grader of several grades gives them names of their own.
-        let of_any_lack = |grade: &GradeRecord| {
-            graders.iter().any(|grader| grader.kind.word() == grade.grader && grader.kind.passes_on_any_lack())
-        };
+        // It is unknown which files a command reads.
+        let of_any_lack = |grade: &GradeRecord| Kind::needs_of(&grade.grader).commands;
         let folder = self.shell.as_ref().map(|shell| shell.folder.as_path()).unwrap_or(Path::new(""));
         let of_places = |name: &str| {
             let mut graders = named.iter().zip(graders).filter(|(named, _)| *named == name);
-            graders.any(|(_, grader)| grader.kind.passes_by(folder, &self.may_differ))
+            graders.any(|(_, grader)| grader.kind.spec().passes_by(folder, &self.may_differ))
         };
         let failed_before = |now: &GradeRecord| {
             let of_same = |was: &&GradeRecord| was.name == now.name && was.grader == now.grader;
@@ -140,8 +139,9 @@ impl RegradeSetup {
         };
         let is_apart = |grade: &GradeRecord| {
             let Some(places) = &self.may_differ.all else { return false };
-            let mut graders = named.iter().zip(graders).filter(|(named, _)| **named == grade.name);
-            graders.any(|(_, grader)| grader.kind.word() == grade.grader && grader.kind.lies_outside(folder, places))
+            let graders = named.iter().zip(graders).filter(|(named, _)| **named == grade.name);
+            let mut of_kind = graders.filter(|(_, grader)| grader.kind.word() == grade.grader);
+            of_kind.any(|(_, grader)| grader.kind.spec().lies_outside(folder, places))
         };
         let of_change = |grade: &&mut GradeRecord| Kind::needs_of(&grade.grader).workspace == Workspace::Change;
         if let Some(why) = self.other_change {
@@ -247,7 +247,7 @@ pub(super) async fn prepare_stored(
 
 /// Returns true if a grader of a case runs commands, which may use any file.
 pub(super) fn has_commands(case: &Case) -> bool {
-    case.graders.iter().any(|grader| grader.kind.passes_on_any_lack())
+    case.graders.iter().any(|grader| grader.kind.needs().commands)
 }
 
 /// Returns the place of the workspace in the trial, which is named by its trace.

@@ -281,6 +281,33 @@ fn promptfoo_thresholds_count_the_score_over_all_assertions() {
 }
 
 #[test]
+fn a_test_of_promptfoo_that_is_passed_by_saying_nothing_because_assertions_were_left_out_says_so() {
+    for (assertion, is_told) in [
+        ("type: not-contains-all, value: [a, b]", true),
+        ("type: not-icontains-any, value: [a, b]", true),
+        ("type: word-count, value: {max: 5}", true),
+        ("type: word-count, value: {min: 1, max: 5}", false),
+        (
+            "type: assert-set, threshold: 0.5, assert: [{type: not-contains, value: a}, {type: contains, value: b}]",
+            true,
+        ),
+        (
+            "type: assert-set, threshold: 0.6, assert: [{type: not-contains, value: a}, {type: contains, value: b}]",
+            false,
+        ),
+        ("type: 'not-trajectory:tool-used', value: rm", true),
+        ("type: 'trajectory:tool-used', value: {name: rm, min: 0, max: 2}", true),
+        ("type: 'trajectory:tool-used', value: rm", false),
+        ("type: cost, threshold: 1", true),
+    ] {
+        let project = promptfoo(&format!("[{{type: similar, value: a}}, {{{assertion}}}]"), "");
+        let ran = convert(&project, "promptfoo", "pf", &[]);
+        assert_eq!(ran.err.contains("so an agent that does nothing passes"), is_told, "{assertion}: {}", ran.err);
+        assert!(!ran.err.contains("no case"), "{assertion}: {}", ran.err);
+    }
+}
+
+#[test]
 fn promptfoo_assertions_without_an_equal_are_named_with_their_line() {
     for (assert, said) in [
         ("type: similar, value: a", "`similar` has no equivalent: no grader checks this"),
@@ -1219,7 +1246,7 @@ fn samples_of_inspect_that_would_be_others_are_refused() {
         (r#"{"input": "a", "target": "b", "files": {"../x": "y"}}"#, "leads out of its folder"),
         (r#"{"input": "a", "target": "b", "files": {"x": "data:text/plain,y"}}"#, "a data URL without base64"),
         (r#"{"input": "a", "target": "b", "files": {"x": "data:a/b;base64,?"}}"#, "that cannot be decoded"),
-        (r#"{"input": [{"role": "assistant", "content": "a"}], "target": "b"}"#, "it continues a conversation"),
+        (r#"{"input": [{"role": "assistant", "content": "a"}], "target": "b"}"#, "the chat continues a conversation"),
         (
             r#"{"input": [{"role": "user", "content": [{"type": "image", "image": "x"}]}], "target": "b"}"#,
             "such as an image",

@@ -224,6 +224,36 @@ fn what_vally_has_and_a_case_has_not_is_listed_with_its_line() {
 }
 
 #[test]
+fn a_case_that_an_agent_passes_by_doing_nothing_because_graders_were_left_out_says_so() {
+    let (lost, says) = ("{type: own-plugin}", "so an agent that does nothing passes");
+    let (absent, exists) = ("{type: file-not-exists, config: {path: a}}", "{type: file-exists, config: {path: b}}");
+    for (graders, is_told) in [
+        (format!("[{lost}, {absent}, {{type: turn-count, config: {{max: 3}}}}]"), true),
+        (format!("[{lost}, {absent}, {exists}]"), false),
+        (format!("[{lost}, {{type: file-not-contains, config: {{path: a, value: x}}}}]"), true),
+        (format!("[{lost}, {{type: file-contains, config: {{path: '*.a', value: x}}}}]"), false),
+        (format!("[{lost}, {{type: tool-calls, config: {{disallowed: [rm]}}}}]"), true),
+        (format!("[{lost}, {{type: tool-calls, config: {{required: [ls], disallowed: [rm]}}}}]"), false),
+        (format!("[{lost}, {{type: output-matches, config: {{pattern: '^x*$'}}}}]"), true),
+        (format!("[{absent}]"), false),
+    ] {
+        let project = vally(&graders, "");
+        let ran = convert(&project, "vally", "evals", &[]).exits(0);
+        assert_eq!(ran.err.contains(says), is_told, "{graders}: {}", ran.err);
+        assert_eq!(project.read("out/cases/sums/one-two.yaml").contains(says), is_told, "{graders}");
+    }
+    let (lost, never) = ("{type: cli_called}", "{type: command_not_executed, tool_name: Bash, command_pattern: rm}");
+    for (criteria, is_told) in [
+        (format!("[{lost}, {never}]"), true),
+        (format!("[{lost}, {never}, {{type: command_executed, tool_name: Bash}}]"), false),
+    ] {
+        // The limits of a run are a grader too.
+        let ran = convert(&coder_eval(&criteria, ""), "coder-eval", "tasks", &[]).exits(0);
+        assert_eq!(ran.err.contains(says), is_told, "{criteria}: {}", ran.err);
+    }
+}
+
+#[test]
 fn a_text_of_vally_is_found_in_any_case_unless_the_source_distinguishes_cases() {
     let grader = |kind: &str, more: &str| format!("{{type: {kind}, config: {{substring: error{more}}}}}");
     for (kind, more, written) in [

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::super::super::refused::Refused;
+use super::super::super::restrictions::restricting_if;
 use super::values::value;
 use super::{Context, TranslatedAssertion};
 use crate::values::escaped_glob;
@@ -23,7 +24,7 @@ pub fn skill_used(
         },
     };
     let names: Vec<&str> = names.iter().map(|name| name.trim()).collect();
-    Ok(TranslatedAssertion::Grader("skills", json!({list: names})))
+    Ok(TranslatedAssertion::Grader("skills", restricting_if(list == "not-used", json!({list: names}))))
 }
 
 /// Translates `trajectory:tool-used`.
@@ -59,7 +60,9 @@ pub fn tool_used(
             }
         }
     };
-    Ok(TranslatedAssertion::Grader("tool-calls", json!({list: calls})))
+    let may_be_missing = calls.iter().all(|call| call.pointer("/count/min").and_then(Value::as_u64) == Some(0));
+    let only_restricts = list == "forbid" || may_be_missing;
+    Ok(TranslatedAssertion::Grader("tool-calls", restricting_if(only_restricts, json!({list: calls}))))
 }
 
 /// Translates `trajectory:tool-sequence`.
