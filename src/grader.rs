@@ -3,17 +3,13 @@
 //! A [`GraderEntry`] is a grader as written in a case, a [`Grader`] is the result when every `use` is resolved, and a
 //! [`Grading`] grades one trial while its events arrive.
 
-use std::path::Path;
-
-use crate::model_client::ModelName;
-use crate::trace::{FollowedLink, Lost, StopReason, ToolKind, UnseenAction};
-use crate::workspace::beyond_patch::MayDiffer;
 use crate::yaml::wrong_part::WrongPart;
 
 mod trial_json;
 mod aliases;
 mod answer_losses;
 mod assign;
+mod calibrate;
 mod shared_keys;
 mod checks;
 mod entry;
@@ -53,13 +49,13 @@ mod unique_keys;
 
 pub use crate::matcher::subject::Subject;
 pub use aliases::WORDS as ALIASES;
+pub use calibrate::{Calibrate, JudgedSession, LabelValue, Verdicts};
 pub use entry::{Common, GraderEntry, GraderOrName, Use};
 pub use evidence::Evidence;
 pub use grading::{Grading, unique_names};
 pub use library::{GraderError, Library, NamedGrader, expand};
 pub use needs::{Needs, Workspace};
-pub use pairwise::{PAIR, Pairwise};
-pub use spec::{Calibrated, CaseOf, WrongExpression};
+pub use spec::{CaseOf, WrongExpression};
 pub use surroundings::{Renewed, Surroundings};
 
 use observer::{Finding, Findings, Observer};
@@ -115,13 +111,15 @@ macro_rules! kinds {
                 }
             }
 
-            fn spec(&self) -> &dyn GraderSpec {
+            /// Returns the specification, which answers for this kind.
+            pub fn spec(&self) -> &dyn GraderSpec {
                 match self {
                     $(Kind::$variant(body) => body),*
                 }
             }
 
-            fn spec_mut(&mut self) -> &mut dyn GraderSpec {
+            /// Returns the specification, to complete its settings.
+            pub fn spec_mut(&mut self) -> &mut dyn GraderSpec {
                 match self {
                     $(Kind::$variant(body) => body),*
                 }
@@ -180,123 +178,6 @@ impl Kind {
     pub fn needs(&self) -> Needs {
         Self::needs_of(self.word())
     }
-
-    /// Returns true if a loss in the trace can change a grade of this kind.
-    pub fn misses(&self, lost: Lost) -> bool {
-        self.spec().misses(lost)
-    }
-
-    /// Returns true if the grader asks for this end of the session.
-    pub fn asks_for_end(&self, reason: StopReason) -> bool {
-        self.spec().asks_for_end(reason)
-    }
-
-    /// Returns true if no further event can turn a pass into another grade.
-    pub fn only_finds(&self) -> bool {
-        self.spec().only_finds()
-    }
-
-    /// Returns true if what the grader finds in a text is also found in any longer text that holds it. `answer` is the final
-    /// answer, if text can be missing only before and after it.
-    pub fn finds_in_longer_texts(&self, answer: Option<&str>) -> bool {
-        self.spec().finds_in_longer_texts(answer)
-    }
-
-    /// Returns true if the grader passes by texts that a part of the final answer holds, whatever comes before that part.
-    pub fn finds_in(&self, part: &str) -> bool {
-        self.spec().finds_in(part)
-    }
-
-    /// Returns true if the grade depends on the final answer.
-    pub fn reads_answer(&self) -> bool {
-        self.spec().reads_answer()
-    }
-
-    /// Returns true if the grade depends on no other text of the agent than the final answer.
-    pub fn reads_answer_alone(&self) -> bool {
-        self.spec().reads_answer_alone()
-    }
-
-    /// Returns true if another outcome of a call could turn a fail into another grade.
-    pub fn fails_by_outcome(&self) -> bool {
-        self.spec().fails_by_outcome()
-    }
-
-    /// Returns true if an action of the engine that no call shows can change a grade of this kind.
-    pub fn misses_action(&self, action: &UnseenAction, workspace: Option<&str>) -> bool {
-        self.spec().misses_action(action, workspace)
-    }
-
-    /// Returns true if a call of this tool, which the agent never shows, can change a grade of this kind.
-    pub fn asks_for(&self, tool: &str, kind: ToolKind) -> bool {
-        self.spec().asks_for(tool, kind)
-    }
-
-    /// Returns true if the grade depends on the name by which a call names a file that has two, because a link leads from one
-    /// to the other.
-    pub fn distinguishes(&self, link: &FollowedLink, workspace: Option<&str>) -> bool {
-        self.spec().distinguishes(link, workspace)
-    }
-
-    /// Returns the files that the grader reads or runs, as written.
-    pub fn named_files(&self) -> Vec<&Path> {
-        self.spec().named_files()
-    }
-
-    /// Returns true if the named files are programs, which may load further files from their folder.
-    pub fn runs_named_files(&self) -> bool {
-        self.spec().runs_named_files()
-    }
-
-    /// Returns the missing file that the grader names, if there is one; paths are relative to this folder.
-    pub fn missing_file(&self, folder: &Path) -> Option<WrongPart> {
-        self.spec().missing_file(folder)
-    }
-
-    /// Returns true if the grader can pass because something is absent from the workspace.
-    pub fn passes_on_absence(&self) -> bool {
-        self.spec().passes_on_absence()
-    }
-
-    /// Returns true if anything in which a rebuilt workspace differs can make the grader pass.
-    pub fn passes_on_any_lack(&self) -> bool {
-        self.spec().passes_on_any_lack()
-    }
-
-    /// Returns true if the grader can pass by what lies in these places of a rebuilt workspace.
-    pub fn passes_by(&self, workspace: &Path, places: &MayDiffer) -> bool {
-        self.spec().passes_by(workspace, places)
-    }
-
-    /// Returns true if the grade depends on nothing that lies in these places of the workspace.
-    pub fn lies_outside(&self, workspace: &Path, places: &[String]) -> bool {
-        self.spec().lies_outside(workspace, places)
-    }
-
-    /// Returns why a part of the grader may be a mistake. The text continues after the grader's name.
-    pub fn warning(&self) -> Option<String> {
-        self.spec().warning()
-    }
-
-    /// Returns true if the grader only checks that what works before the agent's work still works after it.
-    pub fn only_guards(&self) -> bool {
-        self.spec().only_guards()
-    }
-
-    /// Returns the judge models that the grader names.
-    pub fn judges(&self) -> &[ModelName] {
-        self.spec().judges()
-    }
-
-    /// Returns the file of the grader's calibration, as written or beside the grader's own file.
-    pub fn calibration(&self) -> Option<&Path> {
-        self.spec().calibration()
-    }
-
-    /// Returns the grader for `evals calibrate`, if it calls a model.
-    pub fn calibrated(&self) -> Option<Calibrated> {
-        self.spec().calibrated()
-    }
 }
 
 /// A grader, ready to be applied: its kind and its weight.
@@ -318,26 +199,6 @@ impl Grader {
     /// Returns true if the grade can change a verdict.
     pub fn counts(&self) -> bool {
         !self.diagnostic && (self.gate || self.weight > 0.0)
-    }
-
-    /// Makes relative paths relative to the folder of the file in which the grader is written.
-    pub fn count_from(&mut self, folder: &Path) {
-        self.kind.spec_mut().count_from(folder);
-    }
-
-    /// Sets the case that the grader belongs to.
-    pub fn belongs_to(&mut self, case: &CaseOf<'_>) {
-        self.kind.spec_mut().belongs_to(case);
-    }
-
-    /// Marks the grader as updating: the run accepts new snapshots.
-    pub fn run_accepts(&mut self) {
-        self.kind.spec_mut().run_accepts();
-    }
-
-    /// Returns the files that the grader reads or runs, as written.
-    pub fn named_files(&self) -> Vec<&Path> {
-        self.kind.named_files()
     }
 }
 

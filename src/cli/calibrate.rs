@@ -12,6 +12,7 @@ use super::output::{self, Content};
 use super::stop::{INTERRUPTED, on_interrupt};
 use super::{CliError, RunsFolder, engine, inputs, terminal};
 use crate::grade::judge_record::CriterionVerdict;
+use crate::grader::{Calibrate, LabelValue};
 use crate::judge::Judges;
 use crate::judge::calibration::{Calibration, Counts, Measured};
 use crate::judge::pairwise_calibration::Pairs;
@@ -27,9 +28,8 @@ mod calibrated;
 mod label;
 mod labels;
 
-use crate::grader::Calibrated;
 use calibrated::{JudgeVerdicts, JudgedTrace};
-use labels::{Label, LabelValue, Labels};
+use labels::{Label, Labels};
 
 #[derive(Debug, clap::Args)]
 pub struct CalibrateArgs {
@@ -70,15 +70,15 @@ pub enum CalibrationFormat {
 }
 
 pub fn run(args: &CalibrateArgs) -> Result<u8, CliError> {
-    let graded = Calibrated::named(&args.rubric)?;
+    let graded = calibrated::named(&args.rubric)?;
     if !args.ask.is_empty() {
         let runs = RunsFolder { runs: args.runs.clone() };
-        label::ask(&args.ask, &runs, &graded, &args.labels)?;
+        label::ask(&args.ask, &runs, &*graded, &args.labels)?;
         if args.label_only {
             return Ok(0);
         }
     }
-    let labels = Labels::read(&args.labels, &graded)?;
+    let labels = Labels::read(&args.labels, &*graded)?;
     for of in labels.traces() {
         // A label is valid only for the trace that the person saw, and the judges see the change beside it.
         let beside = integrity::beside(&of.0);
@@ -103,10 +103,10 @@ pub fn run(args: &CalibrateArgs) -> Result<u8, CliError> {
     let masker = crate::secrets::Masker::of_env(engine.env.iter().map(|(n, v)| (n.as_str(), v.as_str())), &[]);
     let mut sessions = Vec::new();
     for of in labels.traces() {
-        sessions.push(graded.session(of, &masker)?);
+        sessions.push(calibrated::session(&*graded, of, &masker)?);
     }
     let runtime = engine::runtime()?;
-    let judged = runtime.block_on(judge_all(&graded, &engine.judges, &names, sessions));
+    let judged = runtime.block_on(judge_all(&engine.judges, &names, sessions));
     runtime.shutdown_background();
     judges::mark_cache()?;
     let judged = judged?;
@@ -114,13 +114,13 @@ pub fn run(args: &CalibrateArgs) -> Result<u8, CliError> {
         terminal::note(format_args!("interrupted; nothing was written"));
         return Ok(INTERRUPTED);
     }
-    let failed: Vec<&String> = judged.iter().flat_map(|it| &it.failed).collect();
+    let failed: Vec<&String> = judged.iter().flat_map(|it| &it.verdicts.failed).collect();
     if let Some(first) = failed.first() {
-        let (count, all) = (judged.iter().filter(|it| !it.failed.is_empty()).count(), judged.len());
+        let (count, all) = (judged.iter().filter(|it| !it.verdicts.failed.is_empty()).count(), judged.len());
         terminal::note(format_args!("{count} of {all} traces could not be judged, so nothing was measured: {first}"));
         return Ok(3);
     }
-    let calibration = measure(args, &graded, &names, &labels.labels, &judged);
+    let calibration = measure(args, &*graded, &names, &labels.labels, &judged);
     let wanted = graded.wanted();
     let below = calibration.below(&wanted);
     let place = args
@@ -154,15 +154,14 @@ fn default_place(name: &str) -> PathBuf {
 }
 
 async fn judge_all(
-    graded: &Calibrated,
     judges: &Judges,
     names: &[ModelName],
     sessions: Vec<JudgedTrace>,
 ) -> Result<Vec<JudgeVerdicts>, CliError> {
     let mut running = JoinSet::new();
     for session in sessions {
-        let (graded, judges, names) = (graded.clone(), judges.clone(), names.to_vec());
-        running.spawn(async move { graded.judge(&judges, &names, session).await });
+        let (judges, names) = (judges.clone(), names.to_vec());
+        running.spawn(async move { session.judge(&judges, &names).await });
     }
     let mut judged = Vec::new();
     while let Some(done) = running.join_next().await {
@@ -175,7 +174,7 @@ async fn judge_all(
 /// Counts the agreement for each criterion, for each model, and for all.
 fn measure(
     args: &CalibrateArgs,
-    graded: &Calibrated,
+    graded: &dyn Calibrate,
     names: &[ModelName],
     labels: &[Label],
     judged: &[JudgeVerdicts],
@@ -186,18 +185,19 @@ fn measure(
     let mut pairs = Pairs::default();
     for label in labels {
         let Some(of) = judged.iter().find(|it| it.of == label.of) else { continue };
-        let Some((_, said)) = of.said.iter().find(|(criterion, _)| *criterion == label.criterion) else { continue };
+        let of_criterion = of.verdicts.said.iter().find(|(criterion, _)| *criterion == label.criterion);
+        let Some((_, said)) = of_criterion else { continue };
         let model = label.model.as_ref().unwrap_or(&of.model);
         let groups =
             [&mut all, criteria.entry(label.criterion.clone()).or_default(), models.entry(model.clone()).or_default()];
         for group in groups {
-            group.add(*said, label.says.map(|word| graded.passes(word)));
+            group.add(*said, label.says.map(|word| graded.label_passes(word)));
         }
-        if let (Some(outcome), Some(people)) = (of.outcome, label.says.and_then(LabelValue::outcome)) {
+        if let (Some(outcome), Some(people)) = (of.verdicts.outcome, label.says.and_then(LabelValue::outcome)) {
             pairs.add(outcome, people);
         }
     }
-    judged.iter().flat_map(|it| &it.orders).for_each(|orders| pairs.add_orders(*orders));
+    judged.iter().flat_map(|it| &it.verdicts.orders).for_each(|orders| pairs.add_orders(*orders));
     let done = |map: BTreeMap<String, Tally>| map.into_iter().map(|(name, tally)| (name, tally.measured())).collect();
     Calibration {
         rubric: args.rubric.clone(),
@@ -208,7 +208,7 @@ fn measure(
         all: all.measured(),
         criteria: done(criteria),
         models: done(models),
-        pairs: matches!(graded, Calibrated::Pairwise(_)).then(|| pairs.measured()),
+        pairs: graded.takes_reference().then(|| pairs.measured()),
     }
 }
 

@@ -121,6 +121,63 @@ impl PolicyRecord {
     }
 }
 
+/// The usage of models that the engine itself called in the earlier attempts of a trial.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct EarlierUsage {
+    /// The known number of requests, including requests answered from the cache.
+    pub requests: u32,
+    /// Known tokens. Absent if none are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Known cost in US dollars. Absent if nothing of it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// True if the tokens are unknown, at least in part.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tokens_unknown: bool,
+    /// True if the cost is unknown, at least in part.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cost_unknown: bool,
+}
+
+impl EarlierUsage {
+    /// Adds the usage of an attempt. Another program may have written the figures: a negative cost is ignored.
+    pub fn add_to(sum: &mut Option<Self>, used: &AskedFigures) {
+        if used.is_nothing() {
+            return;
+        }
+        let sum = sum.get_or_insert_default();
+        sum.requests = sum.requests.saturating_add(used.requests);
+        if let Some(tokens) = used.tokens {
+            sum.tokens = Some(sum.tokens.unwrap_or(0).saturating_add(tokens));
+        }
+        if let Some(cost) = used.cost_usd {
+            sum.cost_usd = Some(sum.cost_usd.unwrap_or(0.0) + cost.max(0.0)).filter(|sum| sum.is_finite());
+        }
+        sum.tokens_unknown |= !used.tokens().is_exact();
+        sum.cost_unknown |= !used.cost().is_exact() || sum.cost_usd.is_none();
+    }
+
+    /// Adds an attempt whose usage is unknown.
+    pub fn add_unknown_to(sum: &mut Option<Self>) {
+        let sum = sum.get_or_insert_default();
+        (sum.tokens_unknown, sum.cost_unknown) = (true, true);
+    }
+
+    /// Returns the usage of all attempts.
+    pub fn used(&self) -> AskedFigures {
+        let partly = [(AskedFigure::Tokens, self.tokens_unknown), (AskedFigure::CostUsd, self.cost_unknown)];
+        AskedFigures {
+            requests: self.requests,
+            cached: 0,
+            tokens: self.tokens,
+            cost_usd: self.cost_usd,
+            lower_bounds: partly.into_iter().filter_map(|(figure, is)| is.then_some(figure)).collect(),
+        }
+    }
+}
+
 /// A figure of the usage of models that the engine itself called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -143,9 +200,14 @@ impl AskedFigures {
         self.amount(AskedFigure::CostUsd, self.cost_usd, 0.0)
     }
 
+    /// Returns true if no model was called.
+    pub fn is_nothing(&self) -> bool {
+        self.requests == 0 && self.lower_bounds.is_empty()
+    }
+
     /// Returns a figure. No request costs nothing; of an unknown figure, nothing is known to have been used.
     fn amount<T: Copy>(&self, figure: AskedFigure, known: Option<T>, nothing: T) -> Amount<T> {
-        let is_whole = self.requests == 0 || (known.is_some() && !self.lower_bounds.contains(&figure));
+        let is_whole = self.is_nothing() || (known.is_some() && !self.lower_bounds.contains(&figure));
         Amount::new(known.unwrap_or(nothing), is_whole)
     }
 }

@@ -215,7 +215,11 @@ impl GraderSpec for Budget {
         Needs::NONE
     }
 
-    fn misses(&self, lost: Lost) -> bool {
+    fn passes_on_absence(&self) -> bool {
+        false
+    }
+
+    fn depends_on_loss(&self, lost: Lost) -> bool {
         match lost {
             Lost::Line => true,
             Lost::Call => self.tool_calls.is_some() || self.steps.is_some(),

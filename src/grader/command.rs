@@ -167,16 +167,16 @@ pub(super) fn five_minutes() -> Time {
 }
 
 impl GraderSpec for RunCommand {
-    fn passes_on_any_lack(&self) -> bool {
-        true
-    }
-
-    fn misses(&self, _: Lost) -> bool {
+    fn depends_on_loss(&self, _: Lost) -> bool {
         false
     }
 
     fn needs() -> Needs {
         Needs { workspace: Workspace::Files, commands: true, ..Needs::NONE }
+    }
+
+    fn passes_on_absence(&self) -> bool {
+        false
     }
 
     fn refusal(&self) -> Option<String> {

@@ -35,12 +35,16 @@ pub struct Diff {
 }
 
 impl GraderSpec for Diff {
-    fn misses(&self, _: Lost) -> bool {
+    fn depends_on_loss(&self, _: Lost) -> bool {
         false
     }
 
     fn needs() -> Needs {
         Needs { workspace: Workspace::Change, ..Needs::NONE }
+    }
+
+    fn passes_on_absence(&self) -> bool {
+        false
     }
 
     fn refusal(&self) -> Option<String> {

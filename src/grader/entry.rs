@@ -86,7 +86,7 @@ impl GraderEntry {
     /// Returns the part of the grader that names a missing file; paths are relative to `folder`.
     pub fn missing_file(&self, folder: &Path) -> Option<WrongPart> {
         match &self.what {
-            GraderOrName::Kind(kind) => kind.missing_file(folder),
+            GraderOrName::Kind(kind) => kind.spec().missing_file(folder),
             GraderOrName::Use(_) => None,
         }
     }
@@ -100,7 +100,7 @@ impl GraderEntry {
     }
 }
 
-/// The error for a grader that is both a gate and diagnostic.
+/// The error for a grader with both `gate` and `diagnostic`.
 const BOTH: &str = "`gate: true` and `diagnostic: true` exclude each other: a diagnostic grader is reported and never counted; remove one of them";
 
 impl SharedKeys for Common {

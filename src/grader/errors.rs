@@ -33,7 +33,7 @@ pub struct Errors {
 }
 
 impl GraderSpec for Errors {
-    fn misses(&self, lost: Lost) -> bool {
+    fn depends_on_loss(&self, lost: Lost) -> bool {
         match lost {
             Lost::Line | Lost::Call | Lost::Outcome => true,
             // A later call recovers a failed one, and two calls of one speaker are in the order of their steps.
@@ -44,6 +44,10 @@ impl GraderSpec for Errors {
 
     fn needs() -> Needs {
         Needs { trace: true, calls: true, ..Needs::NONE }
+    }
+
+    fn passes_on_absence(&self) -> bool {
+        false
     }
 
     fn refusal(&self) -> Option<String> {

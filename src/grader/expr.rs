@@ -103,7 +103,7 @@ impl JsonSchema for Cel {
 }
 
 impl GraderSpec for Expr {
-    fn misses(&self, lost: Lost) -> bool {
+    fn depends_on_loss(&self, lost: Lost) -> bool {
         let Ok(compiled) = &self.cel.compiled else { return true };
         let names = |names: &[&str]| names.iter().any(|name| types::names(compiled.program(), name));
         match lost {
@@ -129,6 +129,10 @@ impl GraderSpec for Expr {
 
     fn needs() -> Needs {
         Needs { calls: true, ..Needs::NONE }
+    }
+
+    fn passes_on_absence(&self) -> bool {
+        false
     }
 
     fn refusal(&self) -> Option<String> {

@@ -59,7 +59,7 @@ pub struct Files {
 }
 
 impl GraderSpec for Files {
-    fn misses(&self, _: Lost) -> bool {
+    fn depends_on_loss(&self, _: Lost) -> bool {
         false
     }
 

@@ -227,38 +227,40 @@ impl Grading {
 
     /// Returns the reason why a grade may be another one than the trace shows, if there is one, and what the grade rests on.
     fn doubt_about(&self, grader: &Grader, output: &str) -> (Option<Doubt>, Basis) {
+        let spec = grader.kind.spec();
         let lost = self.doubt_by_losses(grader, output);
         let lost = lost.or_else(|| self.doubt_by_actions(grader)).or_else(|| self.doubt_by_tools(grader));
         let link = if lost.is_none() { self.doubt_by_links(grader) } else { None };
         // What a grader finds may be the call that names the link, and not the file that is meant. A move removes no match.
         let is_by_link = link.as_ref().is_some_and(|(_, moved)| !moved);
         let basis = Basis {
-            only_finds: grader.kind.only_finds() && !is_by_link,
-            by_outcome: grader.kind.fails_by_outcome(),
-            in_longer_texts: grader.kind.finds_in_longer_texts(self.answer_losses.known_part(output)),
+            only_finds: spec.only_finds() && !is_by_link,
+            by_outcome: spec.fails_by_outcome(),
+            in_longer_texts: spec.finds_in_longer_texts(self.answer_losses.known_part(output)),
         };
         (lost.or(link.map(|(doubt, _)| doubt)), basis)
     }
 
     /// Returns the doubt by a loss in the trace that concerns the grader.
     fn doubt_by_losses(&self, grader: &Grader, output: &str) -> Option<Doubt> {
-        let is_found = || self.answer_losses.certain_part(output).is_some_and(|part| grader.kind.finds_in(part));
-        let doubt = self.answer_losses.doubt(output).filter(|_| grader.kind.reads_answer() && !is_found());
+        let spec = grader.kind.spec();
+        let is_found = || self.answer_losses.certain_part(output).is_some_and(|part| spec.passes_by_part(part));
+        let doubt = self.answer_losses.doubt(output).filter(|_| spec.reads_answer() && !is_found());
         if let Some((what, seq)) = doubt {
             return Some(Doubt { lost: Some(Lost::Speaker), ..Doubt::at(what, seq) });
         }
         // The place of such a loss decides whether it concerns the answer.
         let is_elsewhere = |lost: Lost| match lost {
-            Lost::Text => grader.kind.reads_answer_alone() && !self.answer_losses.lacks_text(output),
-            Lost::Speaker => grader.kind.reads_answer_alone(),
+            Lost::Text => spec.reads_answer_alone() && !self.answer_losses.lacks_text(output),
+            Lost::Speaker => spec.reads_answer_alone(),
             // A line may also have been a call.
             Lost::Line => {
-                let is_of_answer = grader.kind.reads_answer_alone() && !grader.kind.misses(Lost::Call);
+                let is_of_answer = spec.reads_answer_alone() && !spec.depends_on_loss(Lost::Call);
                 is_of_answer && !self.answer_losses.lacks_line(output)
             }
             Lost::Call | Lost::Outcome | Lost::Caller => false,
         };
-        let is_missed = |(lost, _): &&(Lost, u64)| grader.kind.misses(*lost) && !is_elsewhere(*lost);
+        let is_missed = |(lost, _): &&(Lost, u64)| spec.depends_on_loss(*lost) && !is_elsewhere(*lost);
         let mut missed = self.lost.iter().filter(is_missed);
         // After these losses, what was found may be wrong, too.
         let of_found = [Lost::Speaker, Lost::Caller, Lost::Outcome];
@@ -268,22 +270,25 @@ impl Grading {
 
     /// Returns the doubt because the engine used a file for the agent that no call shows.
     fn doubt_by_actions(&self, grader: &Grader) -> Option<Doubt> {
+        let spec = grader.kind.spec();
         let workspace = self.reading.workspace.as_deref();
-        let seq = self.actions.iter().find(|(action, _)| grader.kind.misses_action(action, workspace))?.1;
+        let seq = self.actions.iter().find(|(action, _)| spec.depends_on_action(action, workspace))?.1;
         Some(Doubt::at("the engine used a file for the agent that no call shows", seq))
     }
 
     /// Returns the doubt because the agent does not show the calls of one of its tools.
     fn doubt_by_tools(&self, grader: &Grader) -> Option<Doubt> {
-        let (tool, kind) = self.reading.unshown_tools.iter().find(|(tool, kind)| grader.kind.asks_for(tool, **kind))?;
+        let spec = grader.kind.spec();
+        let (tool, kind) = self.reading.unshown_tools.iter().find(|(tool, kind)| spec.depends_on_tool(tool, **kind))?;
         let what = format!("the agent does not show calls of its tool `{tool}`, of kind {kind}");
         Some(Doubt { what, lost: None })
     }
 
     /// Returns the doubt because a call names a file through a link or after a move, and true if it is a move.
     fn doubt_by_links(&self, grader: &Grader) -> Option<(Doubt, bool)> {
+        let spec = grader.kind.spec();
         let workspace = self.reading.workspace.as_deref();
-        let apart = self.links.iter().filter(|(link, _)| grader.kind.distinguishes(link, workspace));
+        let apart = self.links.iter().filter(|(link, _)| spec.depends_on_path_name(link, workspace));
         let (link, seq) = apart.min_by_key(|(link, _)| link.moved)?;
         Some((Doubt::at(link.doubt(), *seq), link.moved))
     }

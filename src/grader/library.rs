@@ -43,7 +43,7 @@ pub enum GraderError {
     /// Graders use each other in a cycle.
     #[error("graders use each other in a cycle: {}", .0.join(" uses "))]
     Circle(Vec<String>),
-    /// A `use` makes a grader both a gate and diagnostic.
+    /// A `use` gives a grader both `gate` and `diagnostic`.
     #[error(
         "the grader `{0}` would be both `gate` and `diagnostic`: a diagnostic grader is reported and never counted"
     )]
@@ -155,7 +155,7 @@ fn fronts(number: usize) -> [Vec<Step<'static>>; 4] {
     [graders, grader, vec![Step::Key("grader")], Vec::new()]
 }
 
-/// Returns the graders of a case with every `use` resolved. Name, weight, gate and diagnostic of a `use`
+/// Returns the graders of a case with every `use` resolved. The keys `name`, `weight`, `gate` and `diagnostic` of a `use`
 /// override those of the named grader.
 ///
 /// # Errors

@@ -37,7 +37,7 @@ pub struct Loops {
 }
 
 impl GraderSpec for Loops {
-    fn misses(&self, lost: Lost) -> bool {
+    fn depends_on_loss(&self, lost: Lost) -> bool {
         // A call counts whatever its outcome is.
         !matches!(lost, Lost::Text | Lost::Speaker | Lost::Outcome)
     }
@@ -48,6 +48,10 @@ impl GraderSpec for Loops {
 
     fn needs() -> Needs {
         Needs { trace: true, calls: true, ..Needs::NONE }
+    }
+
+    fn passes_on_absence(&self) -> bool {
+        false
     }
 
     fn refusal(&self) -> Option<String> {
@@ -339,10 +343,10 @@ impl LoopsObserver {
             }
             Some(Worst { times, .. }) if *times <= max => {
                 let most = match in_some_order.unwrap_or(*times) {
-                    1 => "no call was repeated at once".to_owned(),
+                    1 => "no call was repeated immediately".to_owned(),
                     times => format!("the same calls were made at most {times} times in a row"),
                 };
-                checks.held(format!("{most}, {max} allowed"), []);
+                checks.held(format!("{most}; up to {max} in a row are allowed"), []);
             }
             Some(Worst { times, block, events }) => {
                 let what = block.join(", then ");

@@ -19,12 +19,16 @@ pub struct ModelIs {
 
 impl GraderSpec for ModelIs {
     /// Returns true for a lost line: it may name another model.
-    fn misses(&self, lost: Lost) -> bool {
+    fn depends_on_loss(&self, lost: Lost) -> bool {
         lost == Lost::Line
     }
 
     fn needs() -> Needs {
         Needs::NONE
+    }
+
+    fn passes_on_absence(&self) -> bool {
+        false
     }
 
     fn refusal(&self) -> Option<String> {

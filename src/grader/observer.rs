@@ -11,7 +11,7 @@ use crate::trace::{Event, Header};
 
 /// Observes the events of one trial, keeps the data it needs, and grades the trial at the end.
 #[async_trait]
-pub(super) trait Observer: Send {
+pub trait Observer: Send {
     /// Handles the data that are known before the first event: the header, and the manifest of the harness, if
     /// available.
     fn begin(&mut self, _header: &Header, _manifest: Option<&Manifest>) {}
@@ -34,11 +34,11 @@ pub(super) trait Observer: Send {
 
 /// The findings of a grader about a trial: usually one grade.
 #[derive(Debug)]
-pub(super) struct Findings(pub Vec<Finding>);
+pub struct Findings(pub Vec<Finding>);
 
 /// A grade, with its details in the result.
 #[derive(Debug)]
-pub(super) struct Finding {
+pub struct Finding {
     /// A separate name. Absent: the grader's name.
     pub name: Option<String>,
     pub grade: Grade,

@@ -86,7 +86,7 @@ impl GraderSpec for Output {
         self.regex.iter().chain(&self.not_regex).flat_map(OneOrList::iter).all(stays)
     }
 
-    fn finds_in(&self, part: &str) -> bool {
+    fn passes_by_part(&self, part: &str) -> bool {
         let folded = |text: &str| if self.ignore_case { text.to_lowercase() } else { text.to_owned() };
         let (part, compared) = (part.trim_end(), folded(part.trim_end()));
         let mut texts = self.contains.iter().flat_map(OneOrList::iter);
@@ -96,7 +96,7 @@ impl GraderSpec for Output {
             && patterns.all(|pattern| pattern.is_found_in_longer_texts() && pattern.is_match(part))
     }
 
-    fn misses(&self, lost: Lost) -> bool {
+    fn depends_on_loss(&self, lost: Lost) -> bool {
         matches!(lost, Lost::Line | Lost::Text)
     }
 
@@ -110,6 +110,10 @@ impl GraderSpec for Output {
 
     fn needs() -> Needs {
         Needs::NONE
+    }
+
+    fn passes_on_absence(&self) -> bool {
+        false
     }
 
     fn refusal(&self) -> Option<String> {

@@ -2,15 +2,16 @@
 
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use super::rubric::patch;
-use super::{Calibrated, Evidence, Findings, GraderSpec, Needs, Observer};
+use super::{Calibrate, Evidence, Findings, GraderSpec, JudgedSession, LabelValue, Needs, Observer, Verdicts};
 use crate::grade::Grade;
-use crate::grade::judge_record::JudgeRecord;
-use crate::grade::judge_record::PairOutcome;
+use crate::grade::judge_record::{CriterionVerdict, JudgeRecord, PairOutcome};
+use crate::judge::Judges;
 use crate::judge::calibration::{CalibrationRequirements, Floor};
 use crate::judge::joined;
 use crate::judge::pairwise::{Pair, digest, digest_of_asking, passes};
@@ -61,7 +62,7 @@ pub struct Pairwise {
 }
 
 /// The name of the single question in a calibration of pairs.
-pub const PAIR: &str = "pair";
+const PAIR: &str = "pair";
 
 /// A reference. Exactly one key is required; it determines whether answers or sessions are compared.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -92,12 +93,16 @@ pub enum Tie {
 }
 
 impl GraderSpec for Pairwise {
-    fn misses(&self, _: Lost) -> bool {
+    fn depends_on_loss(&self, _: Lost) -> bool {
         true
     }
 
     fn needs() -> Needs {
         Needs { model: true, ..Needs::NONE }
+    }
+
+    fn passes_on_absence(&self) -> bool {
+        false
     }
 
     fn wrong_part(&self) -> Option<WrongPart> {
@@ -163,12 +168,84 @@ impl GraderSpec for Pairwise {
         self.calibration.as_deref()
     }
 
-    fn calibrated(&self) -> Option<Calibrated> {
-        Some(Calibrated::Pairwise(self.clone()))
+    fn calibrated(&self) -> Option<Arc<dyn Calibrate>> {
+        Some(Arc::new(self.clone()))
     }
 
     fn is_named(&mut self, folder: &Path, name: &str) {
         self.calibration = Some(calibration_beside(self.calibration.take(), folder, name));
+    }
+}
+
+impl Calibrate for Pairwise {
+    fn wanted(&self) -> CalibrationRequirements<'_> {
+        self.wanted_calibration()
+    }
+
+    fn questions(&self) -> Vec<(&str, &str)> {
+        vec![(PAIR, &*self.ask)]
+    }
+
+    fn labels(&self) -> &'static [LabelValue] {
+        &[LabelValue::Better, LabelValue::Worse, LabelValue::Tie]
+    }
+
+    fn label_passes(&self, label: LabelValue) -> bool {
+        label.outcome().is_some_and(|outcome| self.passes(outcome) == Some(true))
+    }
+
+    fn takes_reference(&self) -> bool {
+        true
+    }
+
+    fn compared(&self, trace: &Path) -> Result<Vec<(&'static str, String)>, String> {
+        let (pair, _) = self.pair_of(trace, None, None)?;
+        // The session has just been shown. If the comparison is about answers, the answer is shown again.
+        let answer = Some(("the answer", pair.candidate)).filter(|_| self.compares_answers());
+        Ok(answer.into_iter().chain([("compared with", pair.reference)]).collect())
+    }
+
+    fn session(
+        &self,
+        trace: &Path,
+        patch: Option<&str>,
+        reference: Option<&Path>,
+    ) -> Result<(Box<dyn JudgedSession>, Model), String> {
+        let (pair, model) = self.pair_of(trace, patch, reference)?;
+        Ok((Box::new(StoredPair { pairwise: self.clone(), pair }), model))
+    }
+}
+
+/// A stored session with its reference, which judges compare.
+struct StoredPair {
+    pairwise: Pairwise,
+    pair: Pair,
+}
+
+#[async_trait]
+impl JudgedSession for StoredPair {
+    async fn judge(self: Box<Self>, judges: &Judges, names: &[ModelName]) -> Verdicts {
+        let Self { pairwise, pair } = *self;
+        let mut verdicts = Verdicts::default();
+        // Judges are not asked about an empty answer, nor about sessions that cannot be compared.
+        let outcome = if pair.candidate.trim().is_empty() {
+            PairOutcome::Worse
+        } else if pair.incomparable.is_some() {
+            PairOutcome::Unknown
+        } else {
+            let compared = pair.compare(judges, names).await;
+            verdicts.orders = compared.said.iter().map(|both| both.orders).collect();
+            let decided = compared.decided(names.len());
+            verdicts.failed = compared.failed;
+            decided.unwrap_or(PairOutcome::Unknown)
+        };
+        let said = match pairwise.passes(outcome) {
+            Some(true) => CriterionVerdict::Pass,
+            Some(false) => CriterionVerdict::Fail,
+            None => CriterionVerdict::Unknown,
+        };
+        (verdicts.outcome, verdicts.said) = (Some(outcome), vec![(PAIR.to_owned(), said)]);
+        verdicts
     }
 }
 
@@ -193,7 +270,7 @@ impl Observer for Watch {
 impl Pairwise {
     /// Returns the requirements for the calibration. It measures how a judge model answers `ask`, and holds for every
     /// reference.
-    pub fn wanted_calibration(&self) -> CalibrationRequirements<'_> {
+    fn wanted_calibration(&self) -> CalibrationRequirements<'_> {
         let what = if self.reference.trace.is_some() { "sessions" } else { "answers" };
         // The grade of a tie affects what counts as a pass.
         let prompt_digest = digest_of_asking(&self.ask, &format!("{what}, tie {:?}", self.tie));
@@ -206,7 +283,7 @@ impl Pairwise {
     }
 
     /// Returns whether an outcome passes, or `None` if unknown.
-    pub fn passes(&self, outcome: PairOutcome) -> Option<bool> {
+    fn passes(&self, outcome: PairOutcome) -> Option<bool> {
         passes(outcome, self.tie == Tie::Pass)
     }
 
@@ -215,12 +292,7 @@ impl Pairwise {
     ///
     /// # Errors
     /// Returns an error if one of the files cannot be read.
-    pub fn pair_of(
-        &self,
-        trace: &Path,
-        patch: Option<&str>,
-        reference: Option<&Path>,
-    ) -> Result<(Pair, Model), String> {
+    fn pair_of(&self, trace: &Path, patch: Option<&str>, reference: Option<&Path>) -> Result<(Pair, Model), String> {
         let StoredSession { view, output, model, tracing } = self.stored(trace)?;
         let mut other = self.clone();
         if let Some(path) = reference.map(Path::to_path_buf) {
@@ -233,7 +305,7 @@ impl Pairwise {
     }
 
     /// Returns true if answers are compared, and false if sessions are.
-    pub fn compares_answers(&self) -> bool {
+    fn compares_answers(&self) -> bool {
         self.reference.trace.is_none()
     }
 

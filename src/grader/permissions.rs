@@ -59,7 +59,11 @@ impl GraderSpec for Permissions {
         Needs { interaction: true, calls: true, ..Needs::NONE }
     }
 
-    fn misses(&self, lost: Lost) -> bool {
+    fn passes_on_absence(&self) -> bool {
+        false
+    }
+
+    fn depends_on_loss(&self, lost: Lost) -> bool {
         match lost {
             Lost::Line => true,
             // Requests are messages of their own; only what was rejected is compared with calls.
@@ -76,11 +80,11 @@ impl GraderSpec for Permissions {
         }
     }
 
-    fn misses_action(&self, action: &UnseenAction, _: Option<&str>) -> bool {
+    fn depends_on_action(&self, action: &UnseenAction, _: Option<&str>) -> bool {
         self.respected && action.kind != ToolKind::Read
     }
 
-    fn distinguishes(&self, link: &FollowedLink, workspace: Option<&str>) -> bool {
+    fn depends_on_path_name(&self, link: &FollowedLink, workspace: Option<&str>) -> bool {
         // Rejected calls are compared with later ones under each name of a file.
         let lists = [&self.asked, &self.not_asked, &self.allowed, &self.rejected];
         lists.into_iter().flatten().any(|matcher| matcher.call.distinguishes(link, workspace))

@@ -1,27 +1,36 @@
 //! `rubric`: asks a judge model to judge a session by criteria. Its memory use is bounded.
 
+use std::io::BufReader;
 use std::path::Path;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::{Calibrated, Evidence, Finding, Findings, GraderSpec, Needs, Observer};
+use super::{Calibrate, Evidence, Finding, Findings, GraderSpec, JudgedSession, LabelValue, Needs, Observer, Verdicts};
 use crate::grade::Grade;
 use crate::grade::judge_record::JudgeRecord;
+use crate::judge::Judges;
+use crate::judge::calibration::CalibrationRequirements;
 use crate::judge::rubric::{Rubric, RubricResult, calibration_beside};
-use crate::judge::view::View;
+use crate::judge::view::{ShownSession, View};
 use crate::model_client::ModelName;
+use crate::paths;
 use crate::regular;
-use crate::trace::Event;
-use crate::trace::Lost;
+use crate::trace::jsonl::Reader;
+use crate::trace::{Event, Lost, Model};
 use crate::yaml::wrong_part::WrongPart;
 
 impl GraderSpec for Rubric {
-    fn misses(&self, _: Lost) -> bool {
+    fn depends_on_loss(&self, _: Lost) -> bool {
         true
     }
 
     fn needs() -> Needs {
         Needs { model: true, ..Needs::NONE }
+    }
+
+    fn passes_on_absence(&self) -> bool {
+        false
     }
 
     fn watch(&self) -> Box<dyn Observer> {
@@ -46,12 +55,71 @@ impl GraderSpec for Rubric {
         self.calibration.as_deref()
     }
 
-    fn calibrated(&self) -> Option<Calibrated> {
-        Some(Calibrated::Rubric(self.clone()))
+    fn calibrated(&self) -> Option<Arc<dyn Calibrate>> {
+        Some(Arc::new(self.clone()))
     }
 
     fn is_named(&mut self, folder: &Path, name: &str) {
         self.calibration = Some(calibration_beside(self.calibration.take(), folder, name));
+    }
+}
+
+impl Calibrate for Rubric {
+    fn wanted(&self) -> CalibrationRequirements<'_> {
+        self.wanted_calibration()
+    }
+
+    fn questions(&self) -> Vec<(&str, &str)> {
+        self.criteria.iter().map(|it| (&*it.id, &*it.ask)).collect()
+    }
+
+    fn labels(&self) -> &'static [LabelValue] {
+        &[LabelValue::Pass, LabelValue::Fail]
+    }
+
+    fn label_passes(&self, label: LabelValue) -> bool {
+        label == LabelValue::Pass
+    }
+
+    fn takes_reference(&self) -> bool {
+        false
+    }
+
+    fn compared(&self, _: &Path) -> Result<Vec<(&'static str, String)>, String> {
+        Ok(Vec::new())
+    }
+
+    fn session(
+        &self,
+        trace: &Path,
+        patch: Option<&str>,
+        _: Option<&Path>,
+    ) -> Result<(Box<dyn JudgedSession>, Model), String> {
+        let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", paths::shown(trace).display());
+        let opened = regular::open(trace).map_err(|error| failed(&error))?;
+        let mut reader = Reader::lawful(BufReader::new(opened)).map_err(|error| failed(&error))?;
+        let (model, tracing) = (reader.header().model.clone(), reader.header().capabilities.tracing);
+        let mut view = View::new(self.rules());
+        while let Some(event) = reader.next_event().map_err(|error| failed(&error))? {
+            view.event(&event);
+        }
+        let shown = view.finish(tracing, patch);
+        Ok((Box::new(StoredSession { rubric: self.clone(), shown }), model))
+    }
+}
+
+/// A stored session, which judges judge by a rubric.
+struct StoredSession {
+    rubric: Rubric,
+    shown: ShownSession,
+}
+
+#[async_trait]
+impl JudgedSession for StoredSession {
+    async fn judge(self: Box<Self>, judges: &Judges, names: &[ModelName]) -> Verdicts {
+        let (findings, failed) = self.rubric.findings(judges, names, &self.shown).await;
+        let said = findings.into_iter().map(|it| (it.criterion, it.verdict)).collect();
+        Verdicts { said, failed, ..Verdicts::default() }
     }
 }
 

@@ -36,7 +36,7 @@ const LABELS: usize = 400;
 const SHOWN: usize = 4;
 
 impl GraderSpec for Rules {
-    fn misses(&self, lost: Lost) -> bool {
+    fn depends_on_loss(&self, lost: Lost) -> bool {
         match lost {
             Lost::Line | Lost::Call => true,
             Lost::Outcome => self.rules.iter().any(Rule::depends_on_outcomes),
@@ -71,20 +71,24 @@ impl GraderSpec for Rules {
         })
     }
 
-    fn misses_action(&self, action: &UnseenAction, workspace: Option<&str>) -> bool {
+    fn depends_on_action(&self, action: &UnseenAction, workspace: Option<&str>) -> bool {
         self.rules.iter().flat_map(Rule::matchers).any(|(_, matcher, _)| matcher.call.may_be(action, workspace))
     }
 
-    fn asks_for(&self, tool: &str, kind: ToolKind) -> bool {
+    fn depends_on_tool(&self, tool: &str, kind: ToolKind) -> bool {
         self.rules.iter().flat_map(Rule::matchers).any(|(_, matcher, _)| matcher.call.asks_for(tool, kind))
     }
 
-    fn distinguishes(&self, link: &FollowedLink, workspace: Option<&str>) -> bool {
+    fn depends_on_path_name(&self, link: &FollowedLink, workspace: Option<&str>) -> bool {
         self.rules.iter().flat_map(Rule::matchers).any(|(_, matcher, _)| matcher.call.distinguishes(link, workspace))
     }
 
     fn needs() -> Needs {
         Needs { trace: true, calls: true, ..Needs::NONE }
+    }
+
+    fn passes_on_absence(&self) -> bool {
+        false
     }
 
     fn refusal(&self) -> Option<String> {

@@ -11,7 +11,7 @@ use crate::grade::Grade;
 use crate::matcher::paths::holds;
 use crate::reason_text;
 use crate::trace::facts::Fact;
-use crate::trace::{CallStatus, FollowedLink, ToolKind, UnseenAction};
+use crate::trace::{CallStatus, FollowedLink, Lost, ToolKind, UnseenAction};
 use crate::values::{Below, PathGlob};
 use crate::workspace::change::{PATCH_ALONE, shown_place};
 use crate::yaml::lists::filled;
@@ -36,7 +36,11 @@ pub struct Scope {
 }
 
 impl GraderSpec for Scope {
-    fn misses_action(&self, action: &UnseenAction, _: Option<&str>) -> bool {
+    fn depends_on_loss(&self, lost: Lost) -> bool {
+        !matches!(lost, Lost::Text | Lost::Speaker | Lost::Caller)
+    }
+
+    fn depends_on_action(&self, action: &UnseenAction, _: Option<&str>) -> bool {
         match action.kind {
             ToolKind::Read => !self.reads.is_empty() && !fits(&self.reads, &action.path),
             _ => {
@@ -46,7 +50,7 @@ impl GraderSpec for Scope {
         }
     }
 
-    fn distinguishes(&self, link: &FollowedLink, _: Option<&str>) -> bool {
+    fn depends_on_path_name(&self, link: &FollowedLink, _: Option<&str>) -> bool {
         // The change of the workspace shows where a file was moved to.
         if link.moved {
             return false;
@@ -63,6 +67,10 @@ impl GraderSpec for Scope {
 
     fn needs() -> Needs {
         Needs { calls: true, ..Needs::NONE }
+    }
+
+    fn passes_on_absence(&self) -> bool {
+        false
     }
 
     fn refusal(&self) -> Option<String> {

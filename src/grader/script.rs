@@ -34,20 +34,20 @@ pub struct Script {
 }
 
 impl GraderSpec for Script {
-    fn passes_on_any_lack(&self) -> bool {
+    fn depends_on_loss(&self, _: Lost) -> bool {
         true
     }
 
-    fn misses(&self, _: Lost) -> bool {
-        true
-    }
-
-    fn misses_action(&self, _: &UnseenAction, _: Option<&str>) -> bool {
+    fn depends_on_action(&self, _: &UnseenAction, _: Option<&str>) -> bool {
         true
     }
 
     fn needs() -> Needs {
         Needs { calls: true, workspace: Workspace::FilesIfThere, commands: true, ..Needs::NONE }
+    }
+
+    fn passes_on_absence(&self) -> bool {
+        false
     }
 
     fn refusal(&self) -> Option<String> {

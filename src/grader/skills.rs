@@ -19,7 +19,7 @@ use crate::reason_text;
 use crate::text::plural;
 use crate::trace::calls::Call;
 use crate::trace::facts::Reading;
-use crate::trace::{Body, CallStatus, Event, Header, Location, ToolCall, ToolKind, UnseenAction};
+use crate::trace::{Body, CallStatus, Event, Header, Location, Lost, ToolCall, ToolKind, UnseenAction};
 use crate::yaml::lists::{filled, said};
 
 /// The maximum number of events in the evidence of a check.
@@ -93,12 +93,24 @@ impl GraderSpec for Skills {
         Needs { trace: true, calls: true, ..Needs::NONE }
     }
 
-    fn misses_action(&self, action: &UnseenAction, _: Option<&str>) -> bool {
+    fn passes_on_absence(&self) -> bool {
+        false
+    }
+
+    fn depends_on_loss(&self, lost: Lost) -> bool {
+        !matches!(lost, Lost::Text | Lost::Speaker | Lost::Caller)
+    }
+
+    fn depends_on_action(&self, action: &UnseenAction, _: Option<&str>) -> bool {
         action.path.ends_with(crate::skill::FILE)
     }
 
     fn only_finds(&self) -> bool {
         self.not_used.is_empty() && self.only.is_none()
+    }
+
+    fn asked_skills(&self) -> Vec<String> {
+        self.used.iter().chain(&self.not_used).map(ToString::to_string).collect()
     }
 
     fn refusal(&self) -> Option<String> {

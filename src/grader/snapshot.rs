@@ -55,15 +55,20 @@ struct Place {
 }
 
 impl GraderSpec for Snapshot {
-    fn misses(&self, lost: Lost) -> bool {
-        self.place.as_ref().map_or(SnapshotSettings::default().misses(lost), |place| place.settings.misses(lost))
+    fn depends_on_loss(&self, lost: Lost) -> bool {
+        let usual = || SnapshotSettings::default().depends_on_loss(lost);
+        self.place.as_ref().map_or_else(usual, |place| place.settings.depends_on_loss(lost))
     }
 
     fn needs() -> Needs {
         Needs { snapshots: true, ..Needs::NONE }
     }
 
-    fn misses_action(&self, _: &UnseenAction, _: Option<&str>) -> bool {
+    fn passes_on_absence(&self) -> bool {
+        false
+    }
+
+    fn depends_on_action(&self, _: &UnseenAction, _: Option<&str>) -> bool {
         true
     }
 
@@ -89,7 +94,7 @@ impl GraderSpec for Snapshot {
         });
     }
 
-    fn run_accepts(&mut self) {
+    fn mark_as_updating(&mut self) {
         if let Some(place) = &mut self.place {
             place.accepts = true;
         }

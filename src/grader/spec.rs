@@ -1,10 +1,10 @@
 //! The trait of every kind of grader: its needs, its named files, its validation, and its observer.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use super::{Needs, Observer, Pairwise};
+use super::{Calibrate, Needs, Observer};
 use crate::expression::Wrong;
-use crate::judge::rubric::Rubric;
 use crate::model_client::ModelName;
 use crate::snapshot::settings::SnapshotSettings;
 use crate::trace::{FollowedLink, Lost, StopReason, ToolKind, UnseenAction};
@@ -12,19 +12,22 @@ use crate::workspace::beyond_patch::MayDiffer;
 use crate::yaml::wrong_part::WrongPart;
 
 /// The specification of a grader of one kind, as written in a case.
-pub(super) trait GraderSpec {
+pub trait GraderSpec {
     /// Returns the needs of graders of this kind.
     fn needs() -> Needs
     where
         Self: Sized;
 
     /// Returns true if a loss in the trace can change a grade of this kind.
-    fn misses(&self, lost: Lost) -> bool {
-        !matches!(lost, Lost::Text | Lost::Speaker | Lost::Caller)
+    fn depends_on_loss(&self, lost: Lost) -> bool;
+
+    /// Returns the skills that the grader requires, or forbids, by their names.
+    fn asked_skills(&self) -> Vec<String> {
+        Vec::new()
     }
 
-    /// Returns true if the grader asks for this end of the session.
-    fn asks_for_end(&self, _reason: StopReason) -> bool {
+    /// Returns true if the grader requires this end of the session, or one of several that include it.
+    fn requires_end(&self, _reason: StopReason) -> bool {
         false
     }
 
@@ -41,7 +44,7 @@ pub(super) trait GraderSpec {
     }
 
     /// Returns true if the grader passes by texts that a part of the final answer holds, whatever comes before that part.
-    fn finds_in(&self, _part: &str) -> bool {
+    fn passes_by_part(&self, _part: &str) -> bool {
         false
     }
 
@@ -62,18 +65,19 @@ pub(super) trait GraderSpec {
     }
 
     /// Returns true if an action of the engine for the agent, which no call shows, can change a grade of this kind.
-    fn misses_action(&self, _action: &UnseenAction, _workspace: Option<&str>) -> bool {
+    fn depends_on_action(&self, _action: &UnseenAction, _workspace: Option<&str>) -> bool {
         false
     }
 
-    /// Returns true if the grader asks for calls of this tool, or of its kind. The agent never shows calls of the tool.
-    fn asks_for(&self, _tool: &str, _kind: ToolKind) -> bool {
+    /// Returns true if a call of this tool, or of its kind, can change a grade of this kind. The agent never shows calls of the
+    /// tool.
+    fn depends_on_tool(&self, _tool: &str, _kind: ToolKind) -> bool {
         false
     }
 
     /// Returns true if a grade of this kind depends on the name by which a call names a file that has two, because a link leads
     /// from one to the other.
-    fn distinguishes(&self, _link: &FollowedLink, _workspace: Option<&str>) -> bool {
+    fn depends_on_path_name(&self, _link: &FollowedLink, _workspace: Option<&str>) -> bool {
         false
     }
 
@@ -126,16 +130,9 @@ pub(super) trait GraderSpec {
         None
     }
 
-    /// Returns true if the grader can pass because something is absent from the workspace.
-    fn passes_on_absence(&self) -> bool {
-        false
-    }
-
-    /// Returns true if anything in which a rebuilt workspace differs can make the grader pass, because it is unknown which
-    /// files its command reads.
-    fn passes_on_any_lack(&self) -> bool {
-        false
-    }
+    /// Returns true if the grader can pass because a file that its own settings name is absent from the workspace. This is
+    /// unknown of the files that a command reads: `Needs::commands` states that the kind runs commands.
+    fn passes_on_absence(&self) -> bool;
 
     /// Returns true if the grader can pass by what lies in these places of a rebuilt workspace.
     fn passes_by(&self, _workspace: &Path, _places: &MayDiffer) -> bool {
@@ -163,7 +160,7 @@ pub(super) trait GraderSpec {
     }
 
     /// Returns the grader for `evals calibrate`, if it calls a judge model.
-    fn calibrated(&self) -> Option<Calibrated> {
+    fn calibrated(&self) -> Option<Arc<dyn Calibrate>> {
         None
     }
 
@@ -174,7 +171,7 @@ pub(super) trait GraderSpec {
     fn belongs_to(&mut self, _case: &CaseOf<'_>) {}
 
     /// Marks the grader as updating: the run accepts new snapshots.
-    fn run_accepts(&mut self) {}
+    fn mark_as_updating(&mut self) {}
 }
 
 /// The facts about its case that a grader may use.
@@ -184,16 +181,6 @@ pub struct CaseOf<'a> {
     /// The folder of its snapshots.
     pub snapshots: &'a Path,
     pub settings: &'a SnapshotSettings,
-}
-
-/// A grader that calls a judge model, for `evals calibrate`.
-#[derive(Debug, Clone)]
-#[allow(clippy::large_enum_variant, reason = "there is one of them")]
-pub enum Calibrated {
-    /// A grader that judges by criteria.
-    Rubric(Rubric),
-    /// A grader that compares with a reference.
-    Pairwise(Pairwise),
 }
 
 /// An invalid expression.

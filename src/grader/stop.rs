@@ -2,29 +2,14 @@
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
+use strum::VariantArray;
 
 use super::checks::Checks;
 use super::{Evidence, Findings, GraderSpec, Needs, Observer};
 use crate::grade::Grade;
 use crate::reason_text;
-use crate::trace::Lost;
-use crate::trace::{Body as EventBody, Event, StopReason};
+use crate::trace::{Body as EventBody, Event, Lost, StopReason};
 use crate::yaml::lists::OneOrList;
-
-/// All reasons.
-const ALL: [StopReason; 11] = [
-    StopReason::EndTurn,
-    StopReason::MaxTokens,
-    StopReason::MaxTurns,
-    StopReason::MaxBudget,
-    StopReason::Refusal,
-    StopReason::Cancelled,
-    StopReason::TimedOut,
-    StopReason::Idle,
-    StopReason::Error,
-    StopReason::Crashed,
-    StopReason::Other,
-];
 
 /// The required end of the session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -36,11 +21,11 @@ pub struct StopIs {
 }
 
 impl GraderSpec for StopIs {
-    fn misses(&self, _: Lost) -> bool {
+    fn depends_on_loss(&self, _: Lost) -> bool {
         false
     }
 
-    fn asks_for_end(&self, reason: StopReason) -> bool {
+    fn requires_end(&self, reason: StopReason) -> bool {
         self.reason.iter().any(|asked| *asked == reason)
     }
 
@@ -48,12 +33,16 @@ impl GraderSpec for StopIs {
         Needs::NONE
     }
 
+    fn passes_on_absence(&self) -> bool {
+        false
+    }
+
     fn refusal(&self) -> Option<String> {
         if self.reason.0.is_empty() {
             return Some("checks nothing: `reason` is empty".to_owned());
         }
         let is_named = |reason: &StopReason| self.reason.iter().any(|named| named == reason);
-        ALL.iter().all(is_named).then(|| "checks nothing: `reason` names every reason".to_owned())
+        StopReason::VARIANTS.iter().all(is_named).then(|| "checks nothing: `reason` names every reason".to_owned())
     }
 
     fn watch(&self) -> Box<dyn Observer> {

@@ -112,16 +112,16 @@ pub enum Format {
 }
 
 impl GraderSpec for Tests {
-    fn passes_on_any_lack(&self) -> bool {
-        true
-    }
-
-    fn misses(&self, _: Lost) -> bool {
+    fn depends_on_loss(&self, _: Lost) -> bool {
         false
     }
 
     fn needs() -> Needs {
         Needs { workspace: Workspace::Files, commands: true, ..Needs::NONE }
+    }
+
+    fn passes_on_absence(&self) -> bool {
+        false
     }
 
     fn refusal(&self) -> Option<String> {
@@ -679,7 +679,7 @@ fn unclear(key: &str, name: &str) -> String {
 }
 
 /// Returns the program that a runner which reported nothing did not find.
-fn missing_program(ran: &CommandOutcome) -> Option<String> {
+pub fn missing_program(ran: &CommandOutcome) -> Option<String> {
     ran.exit?.code.filter(|code| *code != 0)?;
     let said = [&ran.stderr, &ran.stdout].map(|bytes| without_colour(&String::from_utf8_lossy(bytes)));
     said.iter().flat_map(|text| text.lines()).find_map(not_found).map(str::to_owned)

@@ -147,7 +147,7 @@ impl JsonSchema for RequiredCall {
 }
 
 impl GraderSpec for ToolCalls {
-    fn misses(&self, lost: Lost) -> bool {
+    fn depends_on_loss(&self, lost: Lost) -> bool {
         match lost {
             Lost::Line | Lost::Call => true,
             // Attempts count whatever came of them; executed calls do not.
@@ -177,25 +177,29 @@ impl GraderSpec for ToolCalls {
         at_most || self.forbid.iter().any(|matcher| matcher.status.is_some())
     }
 
-    fn misses_action(&self, action: &UnseenAction, workspace: Option<&str>) -> bool {
+    fn depends_on_action(&self, action: &UnseenAction, workspace: Option<&str>) -> bool {
         let required = self.require.iter().map(|wanted| &wanted.matcher);
         required.chain(&self.forbid).chain(&self.order).any(|matcher| matcher.may_be(action, workspace))
             || self.max_by_kind.contains_key(&action.kind)
     }
 
-    fn asks_for(&self, tool: &str, kind: ToolKind) -> bool {
+    fn depends_on_tool(&self, tool: &str, kind: ToolKind) -> bool {
         let required = self.require.iter().map(|wanted| &wanted.matcher);
         required.chain(&self.forbid).chain(&self.order).any(|matcher| matcher.asks_for(tool, kind))
             || self.max_by_kind.contains_key(&kind)
     }
 
-    fn distinguishes(&self, link: &FollowedLink, workspace: Option<&str>) -> bool {
+    fn depends_on_path_name(&self, link: &FollowedLink, workspace: Option<&str>) -> bool {
         let required = self.require.iter().map(|wanted| &wanted.matcher);
         required.chain(&self.forbid).chain(&self.order).any(|matcher| matcher.distinguishes(link, workspace))
     }
 
     fn needs() -> Needs {
         Needs { trace: true, calls: true, ..Needs::NONE }
+    }
+
+    fn passes_on_absence(&self) -> bool {
+        false
     }
 
     fn refusal(&self) -> Option<String> {

@@ -220,7 +220,7 @@ impl Trajectory {
 }
 
 impl GraderSpec for Trajectory {
-    fn misses(&self, lost: Lost) -> bool {
+    fn depends_on_loss(&self, lost: Lost) -> bool {
         match lost {
             Lost::Line | Lost::Call | Lost::Outcome => true,
             // Two calls of one speaker are in the order of their steps.
@@ -236,7 +236,7 @@ impl GraderSpec for Trajectory {
         !self.mode.counts_more()
     }
 
-    fn misses_action(&self, action: &UnseenAction, workspace: Option<&str>) -> bool {
+    fn depends_on_action(&self, action: &UnseenAction, workspace: Option<&str>) -> bool {
         let is_about_files = |matcher: &Matcher| matcher.kind.is_some() || matcher.path.is_some();
         let calls = self.calls();
         // One more call is also one that was not expected.
@@ -244,16 +244,20 @@ impl GraderSpec for Trajectory {
             || (self.mode.counts_more() && calls.iter().any(is_about_files))
     }
 
-    fn asks_for(&self, tool: &str, kind: ToolKind) -> bool {
+    fn depends_on_tool(&self, tool: &str, kind: ToolKind) -> bool {
         self.calls().iter().any(|matcher| matcher.asks_for(tool, kind))
     }
 
-    fn distinguishes(&self, link: &FollowedLink, workspace: Option<&str>) -> bool {
+    fn depends_on_path_name(&self, link: &FollowedLink, workspace: Option<&str>) -> bool {
         self.calls().iter().any(|matcher| matcher.distinguishes(link, workspace))
     }
 
     fn needs() -> Needs {
         Needs { trace: true, calls: true, ..Needs::NONE }
+    }
+
+    fn passes_on_absence(&self) -> bool {
+        false
     }
 
     fn refusal(&self) -> Option<String> {

@@ -427,7 +427,7 @@ fn cases_that_contradict_themselves_are_refused() {
 }
 
 #[test]
-fn all_errors_of_all_files_are_told_at_once() {
+fn all_errors_of_all_files_are_reported_together() {
     let text = format!("prompt: p\n{GRADERS}");
     let files = Files::new(&[
         ("cases/a.yaml", "prompt: p\nid: same\ngraders: [{output: {contains: x}}]\n"),
@@ -468,6 +468,63 @@ fn what_the_agent_must_not_see_is_found_behind_links_and_as_a_script() {
     for place in ["cases/a.yaml:3:9: `cases/shared/hidden`", "cases/b.yaml:3:18: `cases/shared/b.demo.yaml`"] {
         assert!(shown.contains(&format!("{place} is in the folder that the agent works in")), "{shown}");
     }
+}
+
+#[test]
+fn what_the_agent_must_not_see_is_in_no_skill_instruction_file_or_attachment() {
+    let files = Files::new(&[
+        ("cases/skill/SKILL.md", "---\nname: skill\ndescription: x\n---\n"),
+        ("cases/skill/h/t.sh", ""),
+        ("cases/o/s.md", ""),
+        ("cases/n.md", ""),
+        ("cases/a.yaml", &format!("prompt: p\nhidden: skill/h\nskills: [skill]\n{GRADERS}")),
+        ("cases/b.yaml", &format!("prompt: p\nhidden: skill/h\nattachments: [n.md, skill/h/t.sh]\n{GRADERS}")),
+        ("cases/c.yaml", &format!("prompt: p\noracle: {{copy: o}}\ninstructions: o/s.md\n{GRADERS}")),
+        ("cases/d.yaml", &format!("prompt: p\nattachments: [d.yaml]\n{GRADERS}")),
+        ("cases/g/SKILL.md", "---\nname: g\ndescription: x\n---\n"),
+        ("cases/g/check.sh", ""),
+        ("cases/e.yaml", "prompt: p\nskills: [g]\ngraders: [{script: {run: [sh, g/check.sh]}}]\n"),
+        ("cases/f.yaml", "prompt: p\nattachments: [n.md]\ngraders: [{files: {equals: {x.md: n.md}}}]\n"),
+        ("cases/hid/sub/x", ""),
+        ("cases/h.yaml", &format!("prompt: p\nworkspace: {{copy: hid/sub}}\nhidden: hid\n{GRADERS}")),
+    ]);
+    let shown = files.refused("cases");
+    for error in [
+        "cases/a.yaml:3:10: `cases/skill` contains `cases/skill/h`, which the agent must not see",
+        "cases/b.yaml:3:21: `cases/skill/h/t.sh` is in `cases/skill/h`, which the agent must not see",
+        "cases/c.yaml:3:15: `cases/o/s.md` is in `cases/o`, which the agent must not see",
+        "cases/d.yaml:2:15: the agent must not see `cases/d.yaml`, which belongs to its case",
+        "cases/e.yaml:2:10: `cases/g` contains `cases/g/check.sh`, which the agent must not see",
+        "cases/h.yaml:3:9: `cases/hid` contains the folder that the agent works in, `cases/hid/sub`",
+    ] {
+        assert!(shown.contains(error), "{error}\n{shown}");
+    }
+    assert!(!shown.contains("cases/f.yaml"), "an agent may have to copy an attachment: {shown}");
+    // Where no agent is started, nothing can be shown to it.
+    let context = LoadContext { without_agents: true, ..LoadContext::default() };
+    assert_eq!(case::load(&[files.path("cases")], &context).unwrap().len(), 7);
+}
+
+#[test]
+fn cases_in_a_folder_of_their_skill_are_read_and_beside_its_skill_md_refused() {
+    let files = Files::new(&[
+        ("skills/s/SKILL.md", "---\nname: s\ndescription: x\n---\n"),
+        ("skills/s/evals/suite.yaml", "skills: [..]\n"),
+        ("skills/s/evals/a.yaml", &format!("prompt: p\nhidden: a.hidden\n{GRADERS}")),
+        ("skills/s/evals/a.hidden/x", ""),
+    ]);
+    assert_eq!(case::load(&[files.path("skills/s/evals")], &LoadContext::default()).unwrap().len(), 1);
+    let files = files.with(&[
+        ("skills/s/evals/b.yaml", &format!("prompt: p\nhidden: ../h\n{GRADERS}")),
+        ("skills/s/h/x", ""),
+        ("skills/t/SKILL.md", "---\nname: t\ndescription: x\n---\n"),
+        ("skills/t/suite.yaml", "skills: [.]\n"),
+        ("skills/t/a.yaml", &format!("prompt: p\n{GRADERS}")),
+        ("skills/t/b.yaml", &format!("prompt: p\n{GRADERS}")),
+    ]);
+    let shown = files.refused("skills");
+    assert!(shown.contains("`skills/s` contains `skills/s/h`, which the agent must not see"), "{shown}");
+    assert_eq!(shown.matches("`skills/t` contains cases whose agents get it").count(), 1, "{shown}");
 }
 
 #[test]

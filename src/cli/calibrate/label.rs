@@ -4,12 +4,12 @@ use std::fs::OpenOptions;
 use std::io::{self, BufRead, BufReader, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use super::labels::{LabelLine, LabelValue};
+use super::labels::LabelLine;
 use super::{CliError, RunsFolder};
 use crate::cli::named_run;
 use crate::cli::output;
 use crate::cli::terminal;
-use crate::grader::Calibrated;
+use crate::grader::{Calibrate, LabelValue};
 use crate::regular;
 use crate::report::show;
 use crate::report::text::{BOLD, harmless};
@@ -20,7 +20,7 @@ use crate::trace::jsonl::Reader;
 ///
 /// # Errors
 /// Returns an error if a trace cannot be read, or the file cannot be written.
-pub fn ask(named: &[String], runs: &RunsFolder, graded: &Calibrated, labels: &Path) -> Result<(), CliError> {
+pub fn ask(named: &[String], runs: &RunsFolder, graded: &dyn Calibrate, labels: &Path) -> Result<(), CliError> {
     // The key includes the criterion; a pair with another reference is another pair.
     let mut known: Vec<(PathBuf, Option<String>)> = Vec::new();
     if labels.is_file() {
@@ -50,12 +50,12 @@ pub fn ask(named: &[String], runs: &RunsFolder, graded: &Calibrated, labels: &Pa
         let file = regular::open(&trace).map_err(|error| failed(&error))?;
         let mut reader = Reader::new(BufReader::new(file)).map_err(|error| failed(&error))?;
         show::trace(&mut reader, false, &look, &mut err).map_err(|error| failed(&error))?;
-        for (what, text) in graded.compared(&trace)? {
+        for (what, text) in graded.compared(&trace).map_err(CliError::unreadable)? {
             writeln!(err, "\n{}\n{}", look.paint(BOLD, what), harmless_lines(&text))?;
         }
         for (criterion, question) in asked {
             let answer = loop {
-                write!(err, "{criterion}: {}\n{}, [s]kip, [q]uit? ", harmless(question), choices(graded.words()))?;
+                write!(err, "{criterion}: {}\n{}, [s]kip, [q]uit? ", harmless(question), choices(graded.labels()))?;
                 err.flush()?;
                 let Some(line) = lines.next().transpose()? else { return Ok(()) };
                 if !io::stdin().is_terminal() {
@@ -64,7 +64,7 @@ pub fn ask(named: &[String], runs: &RunsFolder, graded: &Calibrated, labels: &Pa
                 let said = line.trim().to_lowercase();
                 let meant = |word: &&LabelValue| !said.is_empty() && [&word.text()[..1], word.text()].contains(&&*said);
                 match said.as_str() {
-                    _ if graded.words().iter().any(|word| meant(&word)) => break graded.words().iter().find(meant),
+                    _ if graded.labels().iter().any(|word| meant(&word)) => break graded.labels().iter().find(meant),
                     "s" | "skip" => break None,
                     "q" | "quit" => return Ok(()),
                     _ => writeln!(err, "type one of the letters in brackets")?,

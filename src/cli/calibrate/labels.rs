@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::CliError;
 use super::calibrated::Labelled;
-use crate::grade::judge_record::PairOutcome;
-use crate::grader::Calibrated;
+use crate::grader::{Calibrate, LabelValue};
 use crate::regular;
 
 /// A line of the file.
@@ -32,45 +31,6 @@ pub struct LabelLine {
     /// A note for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-}
-
-/// A person's label.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LabelValue {
-    /// The criterion holds.
-    Pass,
-    /// The criterion does not hold.
-    Fail,
-    /// The trace is better than the reference.
-    Better,
-    /// The trace is worse than the reference.
-    Worse,
-    /// The trace and the reference are equally good.
-    Tie,
-}
-
-impl LabelValue {
-    /// Returns the label as a word.
-    pub fn text(self) -> &'static str {
-        match self {
-            LabelValue::Pass => "pass",
-            LabelValue::Fail => "fail",
-            LabelValue::Better => "better",
-            LabelValue::Worse => "worse",
-            LabelValue::Tie => "tie",
-        }
-    }
-
-    /// Returns the label's outcome of a comparison.
-    pub fn outcome(self) -> Option<PairOutcome> {
-        match self {
-            LabelValue::Better => Some(PairOutcome::Better),
-            LabelValue::Worse => Some(PairOutcome::Worse),
-            LabelValue::Tie => Some(PairOutcome::Tie),
-            LabelValue::Pass | LabelValue::Fail => None,
-        }
-    }
 }
 
 /// A parsed label.
@@ -98,7 +58,7 @@ impl Labels {
     /// # Errors
     /// Returns an error if the file cannot be read, contains no label, or contains two labels for one criterion and
     /// trace.
-    pub fn read(file: &Path, graded: &Calibrated) -> Result<Self, CliError> {
+    pub fn read(file: &Path, graded: &dyn Calibrate) -> Result<Self, CliError> {
         let text = regular::read_to_string(file)
             .map_err(|error| CliError::unreadable(format!("{}: {error}", file.display())))?;
         let folder = file.parent().unwrap_or(Path::new(""));
@@ -139,7 +99,7 @@ fn add(wrong: &mut Option<CliError>, file: &Path, number: usize, why: &str) {
     });
 }
 
-fn read_line(line: &str, folder: &Path, graded: &Calibrated) -> Result<Label, String> {
+fn read_line(line: &str, folder: &Path, graded: &dyn Calibrate) -> Result<Label, String> {
     let LabelLine { trace, criterion, reference, label, model, .. } =
         serde_json::from_str(line).map_err(|error| format!("this is not a label: {error}"))?;
     let known: Vec<&str> = graded.questions().into_iter().map(|(id, _)| id).collect();
@@ -150,11 +110,11 @@ fn read_line(line: &str, folder: &Path, graded: &Calibrated) -> Result<Label, St
         (None, [only]) => (*only).to_owned(),
         (None, _) => return Err(format!("it has no `criterion`; the rubric has {}", ids())),
     };
-    if let Some(word) = label.filter(|word| !graded.words().contains(word)) {
-        let words: Vec<String> = graded.words().iter().map(|word| format!("`{}`", word.text())).collect();
+    if let Some(word) = label.filter(|word| !graded.labels().contains(word)) {
+        let words: Vec<String> = graded.labels().iter().map(|word| format!("`{}`", word.text())).collect();
         return Err(format!("the label `{}` is not accepted here; use one of {}", word.text(), words.join(", ")));
     }
-    if reference.is_some() && matches!(graded, Calibrated::Rubric(_)) {
+    if reference.is_some() && !graded.takes_reference() {
         return Err("a rubric takes no `reference`, but this label has one".to_owned());
     }
     // A file may have several paths, by links or `..`, and its label counts once.

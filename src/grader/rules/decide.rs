@@ -22,7 +22,7 @@ pub enum Finding {
     Unknown(&'static str),
 }
 
-/// The reason for an unknown rule if every event was shown, and the order of those of different agents decides.
+/// The reason of an unknown rule that depends on the order of events of different agents.
 pub const NO_ORDER: &str =
     "the order of events of different agents decides, and their steps and results do not agree about it";
 

@@ -74,7 +74,7 @@ struct Failure {
     details: Details,
 }
 
-/// The failures in the order of their ends: a suite, and a test with subtests, follows those in it.
+/// Failures, ordered by end: nested tests come before their suite.
 #[derive(Debug, Default)]
 pub struct Failures {
     all: Vec<Failure>,
