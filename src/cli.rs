@@ -205,7 +205,7 @@ fn arguments_of_run(argv: &[String]) -> Option<run::RunArgs> {
     }
 }
 
-/// Writes a manual page for the program and for each of its commands.
+/// Writes a manual page for `evals` and for each of its commands.
 fn man(folder: &std::path::Path) -> Result<u8, CliError> {
     let cannot = |error| CliError::unreadable(format!("the folder {} could not be made: {error}", folder.display()));
     std::fs::create_dir_all(folder).map_err(cannot)?;
@@ -245,13 +245,13 @@ fn explain(explained: &clap::Error) -> ExitCode {
     }
 }
 
-/// Runs the program.
+/// Runs `evals`.
 pub fn main() -> ExitCode {
     descriptors::close_on_exec();
     if std::env::args_os().nth(1).is_some_and(|word| word == supervisor::WORD) {
         return supervisor::main(std::env::args_os().skip(2));
     }
-    // If a shell asks for the names that could come next, this prints them and ends the program.
+    // If a shell asks for the names that could come next, this prints them and ends `evals`.
     clap_complete::CompleteEnv::with_factory(<Evals as clap::CommandFactory>::command).var(complete::ASKS).complete();
     let command = arguments::with_numbers(<Evals as clap::CommandFactory>::command());
     let parsed = arguments::parsed(command, std::env::args_os());
@@ -261,7 +261,7 @@ pub fn main() -> ExitCode {
         Err(error) => return explain(&arguments::explained(error)),
     };
     if !matches!(command, Command::DemoAgent(_)) {
-        // Without this handler, the system would end the program when a file becomes too large.
+        // Without this handler, the system would end `evals` when a file becomes too large.
         let _ = file_size::survive_limit();
     }
     if command.starts_programs() {

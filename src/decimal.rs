@@ -150,7 +150,7 @@ impl PartialOrd for Decimal {
 
 impl fmt::Display for Decimal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const LONGEST: i64 = 40;
+        const MAX_DIGITS: i64 = 40;
         let (count, power) = (self.digits.len() as i64, self.power);
         if self.is_negative {
             f.write_str("-")?;
@@ -159,7 +159,7 @@ impl fmt::Display for Decimal {
         if digits.is_empty() {
             return f.write_str("0");
         }
-        if power > LONGEST || count + power > LONGEST || power < -LONGEST {
+        if power > MAX_DIGITS || count + power > MAX_DIGITS || power < -MAX_DIGITS {
             let (first, rest) = digits.split_at(1);
             let point = if rest.is_empty() { "" } else { "." };
             return write!(f, "{first}{point}{rest}e{}", count + power - 1);

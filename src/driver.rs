@@ -71,7 +71,7 @@ pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
 /// Checks that the agent's program supports these attachments of a prompt.
 ///
 /// # Errors
-/// Returns the reason if the program does not support a file, or not all files together.
+/// Returns the reason if the agent does not support a file, or not all files together.
 pub fn takes(adapter: Adapter, attached: &[Attached]) -> Result<(), String> {
     match adapter {
         Adapter::ClaudeCodeControl => claude_control::takes(attached),
@@ -141,7 +141,7 @@ async fn to_exit(session: &mut Session, task: &Task) -> Duration {
     session.lines_are_not_looked_at();
     let grace = task.manifest.timeouts.grace.0;
     loop {
-        // After its answer, the program is only waited for: tasks in its background may still produce another answer.
+        // After its answer, the agent is only waited for: tasks in its background may still produce another answer.
         let answered = session.is_turn_answered();
         if answered {
             session.answered();

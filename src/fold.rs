@@ -29,10 +29,11 @@ pub struct KnownSum {
     /// The sum of all reported values, infinite if it overflows. A baseline does not keep it.
     #[serde(skip)]
     reported: Option<f64>,
-    /// The sum of the figures of attempts without a result. A run with a baseline has none.
+    /// The sum of the figures of attempts that are no part of their trials: without a result, or discarded. A baseline does not
+    /// keep it.
     #[serde(skip)]
     beside: f64,
-    /// Trials whose attempts without a result did not report the figure, or only a part of it. A run with a baseline has none.
+    /// Trials whose attempts of this kind did not report the figure, or only a part of it. A baseline does not keep it.
     #[serde(skip)]
     untold_beside: u64,
 }
@@ -49,8 +50,8 @@ impl KnownSum {
         if add_to(&mut self.sum, known) && is_all { self.told += 1 } else { self.untold += 1 }
     }
 
-    /// Adds a figure of attempts without a result. Their trial is not counted: it was not run, or has another result. The
-    /// figure is in the totals, and in no mean.
+    /// Adds a figure of attempts without a result, or whose results were discarded. Their trial is not counted: it was not run,
+    /// or has another result. The figure is in the totals, and in no mean.
     fn add_beside(&mut self, known: Option<f64>, is_all: bool) {
         self.reported = sum_of(self.reported, known);
         self.untold_beside += u64::from(!(add_to(&mut self.beside, known) && is_all));
@@ -179,6 +180,13 @@ pub struct CaseTrials {
     /// Trials that were retried after an attempt that counts in no score.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tried_again: u64,
+    /// Trials that ran again because their inputs had changed (`--changed rerun`). The cost of the discarded attempts is in the
+    /// total only. A baseline does not keep them.
+    #[serde(skip)]
+    pub discarded: u64,
+    /// Trials that had finished and ran again in a resumed run, later than the others. A baseline does not keep them.
+    #[serde(skip)]
+    pub ran_later: u64,
     /// Trials whose cost comes from a price table instead of the agent.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub priced: u64,
@@ -219,10 +227,16 @@ impl CaseTrials {
             self.numbered.push((result.trial, score));
         }
         // If no agent ran, nothing can have been spent; but earlier attempts of the trial were paid for.
-        if result.was_paid() || result.earlier_attempts.is_some() {
+        let retried = result.retried_attempts();
+        if result.was_paid() || retried.is_some() {
             self.cost.add(result.costs_usd().reduce(|one, other| one + other), result.cost_is_known());
         }
-        self.tried_again += u64::from(result.earlier_attempts.is_some());
+        if let Some(discarded) = result.discarded_attempts() {
+            self.cost.add_beside(discarded.cost_usd, discarded.cost_unknown == 0);
+            self.discarded += 1;
+        }
+        self.tried_again += u64::from(retried.is_some());
+        self.ran_later += u64::from(result.earlier_attempts.is_some_and(|earlier| earlier.ran_later));
         self.priced += u64::from(result.metrics.cost_source.is_some() && result.was_paid());
         if result.agent_ran() {
             let tokens = result.metrics.tokens();

@@ -9,7 +9,7 @@ use crate::sandbox;
 use crate::whole_file::{FileError, folder_name};
 
 /// The maximum length in bytes of the name of a cell's file; a longer name ends in a digest.
-const LONGEST: usize = 200;
+const MAX_FILE_NAME_BYTES: usize = 200;
 
 /// A planned trial in `run.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,7 +86,7 @@ pub fn trials_by_case<'a>(trials: impl IntoIterator<Item = &'a TrialRecord>) -> 
 }
 
 /// The part that distinguishes an arm: a variant of an experiment, else a requested model, else nothing.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct ArmOf<'a> {
     /// The requested model.
     pub model: Option<&'a str>,
@@ -118,9 +118,9 @@ impl<'a> ArmOf<'a> {
             name.push(sign);
             name.push_str(&folder_name(of)?);
         }
-        if name.len() > LONGEST {
+        if name.len() > MAX_FILE_NAME_BYTES {
             let digest = blake3::hash(name.as_bytes()).to_hex();
-            name.truncate(LONGEST - 17);
+            name.truncate(MAX_FILE_NAME_BYTES - 17);
             name.push('-');
             name.push_str(digest.get(..16).unwrap_or_default());
         }

@@ -1,4 +1,4 @@
-//! Re-exports for the program and its tests. The library's interface does not include them.
+//! Re-exports for `evals` and its tests. The library's interface does not include them.
 
 pub mod adapter {
     pub use crate::adapter::{Translation, import, seen};

@@ -24,7 +24,7 @@
 //!
 //! The modules are listed in the order of the pipeline. Those that are hidden from the documentation are used by the
 //! program and its tests and are no part of the library's interface, except `statistics`, which is public and hidden
-//! (adr/0059). `CONTEXT.md` has the glossary, the layers, and where to change what.
+//! (adr/0059). `CONTEXT.md` has the words of the code, the layers, and where to change what.
 
 pub use grade::{GradeRecord, Outcome};
 pub use library::{Error, Trace, grade, import};

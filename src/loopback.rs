@@ -20,7 +20,7 @@ use tokio::task::JoinSet;
 pub const HEAD: Duration = Duration::from_secs(30);
 
 /// The maximum number of concurrent connections; further ones wait.
-const MOST: usize = 1024;
+const MAX_CONNECTIONS: usize = 1024;
 
 /// An open port.
 pub type Listener = TcpListener;
@@ -94,7 +94,7 @@ pub async fn serve<L: Listen>(listener: L, router: Router, head: Duration, mut e
     let mut open = JoinSet::new();
     loop {
         while open.try_join_next().is_some() {}
-        if open.len() >= MOST {
+        if open.len() >= MAX_CONNECTIONS {
             tokio::select! {
                 _ = open.join_next() => continue,
                 _ = ends.wait_for(|ends| *ends) => break,

@@ -1,7 +1,7 @@
 //! The environment that this program was started with, stored where agents cannot read it.
 //!
 //! An agent of the same user can read `/proc/PID/environ` of the engine, which contains the environment at the
-//! start of the process and cannot be changed afterwards. Therefore the program executes itself again with only
+//! start of the process and cannot be changed afterwards. Therefore `evals` executes itself again with only
 //! the variables that agents get anyway, and passes the others in an unnamed file, which it empties.
 
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ const ALLOWED_EITHER: [&str; 15] = [
     "REQUESTS_CA_BUNDLE",
 ];
 
-/// The complete original environment, if the program was executed again without it.
+/// The complete original environment, if `evals` was executed again without it.
 static WHOLE: OnceLock<Vec<(OsString, OsString)>> = OnceLock::new();
 
 /// The variable that holds the number of the file descriptor from which the removed variables are read.
@@ -110,12 +110,12 @@ mod linux {
     const FILE: &str = "evals-environment";
 
     /// Protects this process from agents: its environment, its memory, and the user's session keyring. Does not
-    /// return if the program executes itself again. Must be called before any thread is started.
+    /// return if `evals` executes itself again. Must be called before any thread is started.
     pub fn withdraw() {
         if let Some(taken) = taken() {
             let _ = WHOLE.set(taken);
         } else if std::env::vars_os().any(|(name, _)| !is_kept(&name)) {
-            // If this fails, the program continues: an agent that reads the engine's environment is not the
+            // If this fails, `evals` continues: an agent that reads the engine's environment is not the
             // usual one.
             let _ = start_anew();
         }

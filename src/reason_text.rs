@@ -1,5 +1,6 @@
 //! Formats values of any size for a reason that stays one readable line.
 
+use crate::judgement::tolerance;
 use crate::text::{first_chars, some_joined, some_of};
 use crate::values::is_hidden;
 
@@ -82,7 +83,7 @@ const MONEY_PLACES: (usize, usize) = (6, 12);
 /// whenever the amount does.
 pub fn money_beside(amount: f64, bound: f64) -> String {
     let is_apart = |text: &str, other: f64| {
-        let is_the_same = (amount - other).abs() <= 1e-9 * other.abs();
+        let is_the_same = tolerance::equals(amount, other);
         is_the_same || text.parse::<f64>().is_ok_and(|shown| shown != other)
     };
     let written = |places: usize| {

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use memchr::memchr2;
 
 /// The number of keys of an object up to which each new one is compared with those before it.
-const FEW: usize = 64;
+const MAX_KEYS_IN_LIST: usize = 64;
 
 /// The number of bytes of a text from which its end is searched for.
 const SHORT: usize = 32;
@@ -78,7 +78,7 @@ impl KeyFinder {
         let before = &self.keys[first..];
         // Each key may equal one with escapes.
         let may_be = |known: &&Key| known.mark == key.mark || known.mark == 0 || key.mark == 0;
-        if before.len() < FEW && before.iter().filter(may_be).any(|known| known.of(text) == key.of(text)) {
+        if before.len() < MAX_KEYS_IN_LIST && before.iter().filter(may_be).any(|known| known.of(text) == key.of(text)) {
             return Some(key.of(text));
         }
         self.keys.push(key);
@@ -89,7 +89,7 @@ impl KeyFinder {
     fn close<'a>(&mut self, text: &'a str) -> Option<Cow<'a, str>> {
         let first = self.open.pop()?;
         let mut found = None;
-        if self.keys.len() - first > FEW {
+        if self.keys.len() - first > MAX_KEYS_IN_LIST {
             let mut all: Vec<Cow<'a, str>> = self.keys[first..].iter().map(|key| key.of(text)).collect();
             all.sort_unstable();
             found = all.windows(2).find(|two| two[0] == two[1]).map(|two| two[0].clone());

@@ -74,7 +74,7 @@ pub fn points_beside(difference: f64, other: f64) -> String {
     apart(difference * 100.0, &[0.0, 100.0, -100.0, other * 100.0], 1, 3, true)
 }
 
-/// Returns a bound that a user or the program set, as a percentage with up to six decimals: `80.0 %`, `66.67 %`.
+/// Returns a bound that a user or `evals` set, as a percentage with up to six decimals: `80.0 %`, `66.67 %`.
 pub fn percent_bound(share: f64) -> String {
     format!("{} %", as_written(&format!("{:.6}", share * 100.0)))
 }

@@ -239,7 +239,7 @@ impl TrialSandbox {
     /// Returns the reason why a program could not start in its sandbox, according to its last output: missing files of
     /// this machine, and the setting that mounts each.
     pub fn missing(&self, launch: &Launch, words: &str) -> Option<String> {
-        const SHOWN: usize = 3;
+        const MAX_SHOWN_PLACES: usize = 3;
         let Sandbox::Bwrap { mounts, .. } = &self.sandbox else { return None };
         let inside = |path: &std::path::Path| {
             let places = [&self.places.workspace, &self.places.home];
@@ -249,7 +249,8 @@ impl TrialSandbox {
         let hidden = |path: &std::path::Path| self.places.hides.iter().any(|hidden| path.starts_with(hidden));
         let interpreters = launch.program().and_then(|program| packages::interpreter_of(std::path::Path::new(program)));
         let named = packages::named_in(words).into_iter().chain(interpreters);
-        let missing: Vec<PathBuf> = named.filter(|path| !inside(path) && !hidden(path)).take(SHOWN).collect();
+        let missing: Vec<PathBuf> =
+            named.filter(|path| !inside(path) && !hidden(path)).take(MAX_SHOWN_PLACES).collect();
         if missing.is_empty() {
             return None;
         }

@@ -1,4 +1,4 @@
-//! Makes the JSON Schemas in `docs/schemas/` from the types that read and write the files. The program prints those files
+//! Makes the JSON Schemas in `docs/schemas/` from the types that read and write the files. `evals` prints those files
 //! (`schema.rs`), so this is compiled for tests only.
 
 use schemars::generate::SchemaSettings;

@@ -320,7 +320,7 @@ pub fn sync_folder(folder: &Path) -> Result<(), FileError> {
 }
 
 /// The maximum length of a folder name in bytes. A longer name is cut and ends in a digest.
-const LONGEST: usize = 200;
+const MAX_NAME_BYTES: usize = 200;
 
 /// Returns the folder name of a harness or a model: characters other than letters, digits, `.`, `_` and `-` are
 /// percent-encoded.
@@ -339,9 +339,9 @@ pub fn folder_name(name: &str) -> Result<String, FileError> {
             folder.push_str(&format!("%{byte:02X}"));
         }
     }
-    if folder.len() > LONGEST {
+    if folder.len() > MAX_NAME_BYTES {
         let digest = blake3::hash(name.as_bytes()).to_hex();
-        folder.truncate(LONGEST - 17);
+        folder.truncate(MAX_NAME_BYTES - 17);
         folder.push('-');
         folder.push_str(&digest[..16]);
     }
@@ -366,7 +366,7 @@ mod tests {
         assert_eq!(case_folder("fixing/off-by-one").unwrap(), PathBuf::from("fixing/off-by-one"));
         assert!(folder_name("..").is_err() && case_folder("a/../b").is_err() && case_folder("a//b").is_err());
         let long = folder_name(&"é".repeat(300)).unwrap();
-        assert!(long.len() <= LONGEST && long != folder_name(&"é".repeat(301)).unwrap());
+        assert!(long.len() <= MAX_NAME_BYTES && long != folder_name(&"é".repeat(301)).unwrap());
         assert_eq!(folder_name("a#2").unwrap(), "a%232");
     }
 

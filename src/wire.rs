@@ -396,7 +396,7 @@ impl<R: BufRead> Lines for Reader<R> {
 /// end.
 fn read_bounded(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Option<u64>> {
     // A wire log has a byte of the agent's line as up to six (`\u001b`), and a line that is not UTF-8 as base64, too.
-    const MOST: usize = 8 * MAX_LINE + 1024;
+    const MAX_LOG_LINE: usize = 8 * MAX_LINE + 1024;
     let mut cut = 0u64;
     let mut any = false;
     loop {
@@ -413,7 +413,7 @@ fn read_bounded(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Opti
             Some(end) => (&chunk[..end], true),
             None => (chunk, false),
         };
-        let taken = part.len().min(MOST.saturating_sub(line.len()));
+        let taken = part.len().min(MAX_LOG_LINE.saturating_sub(line.len()));
         line.extend_from_slice(&part[..taken]);
         cut += (part.len() - taken) as u64;
         let used = part.len() + usize::from(ended);

@@ -83,6 +83,14 @@ pub fn copy_folder(from: &Path, to: &Path, over: bool) -> Result<(), WorkspaceEr
     copy(from, to, CopyMode { over, checked: true }, |_, _| false)
 }
 
+/// Copies a folder as [`copy_folder`] does, without one of the files or folders in it.
+///
+/// # Errors
+/// Returns the errors of [`copy_folder`].
+pub fn copy_folder_without(from: &Path, to: &Path, left_out: &Path) -> Result<(), WorkspaceError> {
+    copy(from, to, CopyMode { over: false, checked: true }, |path, _| path.starts_with(left_out))
+}
+
 /// Checks that [`copy_folder`] can copy everything in a folder, without reading files.
 ///
 /// # Errors

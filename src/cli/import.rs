@@ -313,9 +313,15 @@ fn is_wire_log(whole: &mut dyn Again) -> io::Result<bool> {
 /// Returns the error for a file of an unknown format, with the names of the known ones.
 fn unknown(args: &ImportArgs, catalog: &Catalog, whole: &mut dyn Again) -> CliError {
     let shown = args.file.display();
-    if BufReader::new(whole).bytes().all(|byte| byte.is_ok_and(|byte| byte.is_ascii_whitespace())) {
-        let what = if args.file == Path::new("-") { "standard input".to_owned() } else { shown.to_string() };
+    let what = if args.file == Path::new("-") { "standard input".to_owned() } else { shown.to_string() };
+    if BufReader::new(&mut *whole).bytes().all(|byte| byte.is_ok_and(|byte| byte.is_ascii_whitespace())) {
         return CliError::unreadable(format!("{what} is empty"));
+    }
+    if whole.rewind().is_ok() && is_utf_16(whole) {
+        return CliError::unreadable(format!(
+            "{what} is in UTF-16, and only UTF-8 is read; convert it, for example with `iconv -f UTF-16 -t UTF-8 {shown} > \
+             utf8.jsonl`, or in PowerShell with `Get-Content {shown} | Set-Content -Encoding utf8 utf8.jsonl`"
+        ));
     }
     let formats = formats_of(catalog);
     let sessions: Vec<&str> = formats.names().collect();
@@ -328,6 +334,13 @@ fn unknown(args: &ImportArgs, catalog: &Catalog, whole: &mut dyn Again) -> CliEr
         sessions.join(", "),
         streams.join(", ")
     ))
+}
+
+/// Returns true if a text in UTF-16 begins here: with a byte order mark, or with an ASCII character of which one byte is 0.
+fn is_utf_16(text: &mut dyn Again) -> bool {
+    let mut begin = [0; 2];
+    let marks_or_ascii = |begin: [u8; 2]| matches!(begin, [0xff, 0xfe] | [0xfe, 0xff] | [0, 1..=0x7f] | [1..=0x7f, 0]);
+    text.read_exact(&mut begin).is_ok() && marks_or_ascii(begin)
 }
 
 /// Returns what the events are written to until the header is complete.

@@ -76,7 +76,7 @@ pub fn read_again(cases: &[(PathBuf, String)], harnesses: &[String]) -> Result<I
 /// # Errors
 /// Returns all errors of files that could not be read.
 pub fn cases_alone(load: impl FnOnce(&LoadContext) -> Result<Loaded, Vec<LoadError>>) -> Result<Vec<Case>, CliError> {
-    let context = LoadContext { graders: named_graders()?, policies: named_policies()? };
+    let context = LoadContext { graders: named_graders()?, policies: named_policies()?, without_agents: true };
     load(&context).map(|loaded| loaded.cases).map_err(CliError::all)
 }
 
@@ -94,7 +94,7 @@ fn read_with(
     let catalog = catalog(harnesses).map_err(&mut failed).ok();
     let graders = named_graders().map_err(&mut failed).ok().unwrap_or_default();
     let policies = named_policies().map_err(&mut failed).ok().unwrap_or_default();
-    let context = LoadContext { graders, policies };
+    let context = LoadContext { graders, policies, without_agents: false };
     let loaded = load(&context).map_err(|errors| failed(CliError::all(errors))).ok();
     let (mut cases, mut notes) = loaded.map(|loaded| (loaded.cases, loaded.notes)).unwrap_or_default();
     let catalog = catalog.and_then(|known| with_manifests_of(&cases, harnesses, known).map_err(&mut failed).ok());
@@ -213,7 +213,7 @@ pub fn wrong_judges() -> Vec<LoadError> {
     let (Ok((catalog, _)), Ok(graders), Ok(policies)) = (catalog(&[]), named_graders(), named_policies()) else {
         return Vec::new();
     };
-    check_named_judges(&LoadContext { graders, policies }, &catalog)
+    check_named_judges(&LoadContext { graders, policies, without_agents: true }, &catalog)
 }
 
 /// Returns the project's price table, if it has one.

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use super::CliError;
 use crate::case::unfit;
+use crate::gateway::upstream::service_secrets;
 use crate::harness::catalog::Catalog;
 use crate::interaction::Llm;
-use crate::judge::{Chosen, Judges};
+use crate::judge::{Chosen, Judges, joined};
 use crate::model_client::{Client, ModelName, Services, Settings};
 use crate::project;
 use crate::run::Keep;
@@ -72,8 +73,10 @@ pub fn asking(engine: Engine, chosen: Chosen, args: &JudgeArgs, catalog: Catalog
         // The folder is created with the first answer; until then nothing is written.
         settings.cache = Some(std::path::absolute(project::root().join(CACHE))?);
     }
-    let env = engine.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    let masker = Masker::of_env(env, &[]);
+    let of_services = service_secrets(&engine.env);
+    let named: Vec<String> = of_services.iter().map(|(name, _)| name.clone()).collect();
+    let env = engine.env.iter().chain(of_services.iter().map(|(name, value)| (name, value)));
+    let masker = Masker::of_env(env.map(|(name, value)| (name.as_str(), value.as_str())), &named);
     let starts = Engine {
         env: engine.env.clone(),
         this_program: engine.this_program.clone(),
@@ -129,18 +132,22 @@ fn usual(env: &BTreeMap<String, String>) -> Result<Vec<ModelName>, CliError> {
     names.map(str::parse).collect::<Result<_, String>>().map_err(wrong)
 }
 
-/// Returns why the policy `llm` has no model, if it has none: every request would be answered with its default.
-///
-/// # Errors
-/// Returns an error if `EVALS_JUDGE` is invalid.
-pub fn lacks_a_model(llm: &Llm) -> Result<Option<String>, CliError> {
-    let env = environment();
-    let Some(model) =
-        llm.model.clone().map_or_else(|| usual(&env).map(|names| names.into_iter().next()), |it| Ok(Some(it)))?
-    else {
-        return Ok(Some("it names no model; write `llm: {model: anthropic:MODEL}`, or set EVALS_JUDGE".to_owned()));
-    };
-    Ok(Services::of_env(&env).of(&model).err().map(|error| error.to_string()))
+/// Returns why the policy `llm` has no model, if it has none: every request would be answered with its default. `chosen` are
+/// the judges of the run.
+pub fn lacks_a_model(llm: &Llm, chosen: &Chosen) -> Option<String> {
+    match llm.model.as_ref().or_else(|| chosen.otherwise.first()) {
+        None => Some("it names no model; write `llm: {model: anthropic:MODEL}`, or set EVALS_JUDGE".to_owned()),
+        Some(model) => check_service(model).err(),
+    }
+}
+
+/// Returns the note that the policy `llm` asks only the first of several default judges, if it does.
+pub fn asks_only_the_first(llm: &Llm, chosen: &Chosen) -> Option<String> {
+    let [first, _, ..] = chosen.otherwise.as_slice() else { return None };
+    let names = joined(&chosen.otherwise);
+    llm.model.is_none().then(|| {
+        format!("the policy `llm` asks {first} alone, the first of the models that EVALS_JUDGE names ({names})")
+    })
 }
 
 /// Checks that the service of a model can be asked.

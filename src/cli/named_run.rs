@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use super::terminal;
+use crate::run::find::Names;
 use crate::run::folder::RunFolder;
 use crate::run::{RunError, find, names};
 
@@ -12,8 +13,16 @@ use crate::run::{RunError, find, names};
 /// # Errors
 /// Returns an error if no run matches, or several do.
 pub fn by_name(runs: &Path, name: &str) -> Result<RunFolder, RunError> {
-    let found = find::by_name(runs, name)?;
-    warn_of_runs_ahead(runs, name);
+    among(&Names::of(runs), name)
+}
+
+/// Returns the run with this name among runs that were looked at before, as [`by_name`] does.
+///
+/// # Errors
+/// Returns an error if no run matches, or several do.
+pub fn among(names: &Names<'_>, name: &str) -> Result<RunFolder, RunError> {
+    let found = names.by_name(name)?;
+    warn_of_runs_ahead(names.folder(), name);
     Ok(found)
 }
 
@@ -35,15 +44,15 @@ fn warn_of_runs_ahead(runs: &Path, name: &str) {
     let now = names::new_run_id(jiff::Timestamp::now());
     let is_later = |path: &PathBuf| path.file_name().is_some_and(|name| name > OsStr::new(&now));
     for path in find::paths(runs).into_iter().filter(is_later) {
-        let Ok(record) = RunFolder::open(&path).record_to_read() else { continue };
-        if !find::is_ahead(&record) {
+        let Ok(head) = RunFolder::open(&path).head() else { continue };
+        if !find::is_ahead(&head.started) {
             continue;
         }
         terminal::note(format_args!(
             "warning: run {} is dated {}, in the future, so the clock of a machine was wrong; `latest` is this run only if no other \
              run has played trials; remove {} if it is not needed",
-            record.run,
-            record.started,
+            head.run,
+            head.started,
             path.display()
         ));
     }

@@ -52,7 +52,7 @@ pub(super) struct Call {
     pub lines: Vec<String>,
     /// True if only one of the lines runs.
     pub is_choice: bool,
-    /// True if the program does not show that it makes the call, as in a function that it does not call or in a module. What is
+    /// True if the code does not show that it makes the call, as in a function that it does not call or in a module. What is
     /// unknown about such a call counts for nothing.
     pub is_unused: bool,
 }
@@ -135,7 +135,7 @@ fn readable(program: &str, code: &str) -> String {
     if is_javascript(program) { javascript::with_own_names(&code) } else { code }
 }
 
-/// Returns the texts that a parameter or the variable of a loop has in JavaScript, or `None` if the program does not show all of
+/// Returns the texts that a parameter or the variable of a loop has in JavaScript, or `None` if the code does not show all of
 /// them.
 fn shown_arguments(code: &str, name: &str) -> Option<Vec<String>> {
     let of_loop = || {
@@ -146,7 +146,7 @@ fn shown_arguments(code: &str, name: &str) -> Option<Vec<String>> {
     constants::arguments_of_function(code, name).or_else(of_loop)
 }
 
-/// Returns the program of a file with the arguments that it gets in the places of `sys.argv[1:]` and `sys.argv[1]` of Python.
+/// Returns the code of a file with the arguments that it gets in the places of `sys.argv[1:]` and `sys.argv[1]` of Python.
 fn with_arguments(code: &str, arguments: &[Argument]) -> String {
     if !code.contains("sys.argv[") {
         return code.to_owned();
@@ -238,7 +238,7 @@ fn first_argument(code: &str, from: usize) -> Option<First<'_>> {
             None => break,
         }
     }
-    // A shell reads the text that the program gives it.
+    // A shell reads the text that the code gives it.
     let options: String = rest.chars().take(200).collect();
     if is_shell(&line) && options.contains("input") {
         line.push_str(&format!(" <<<{NOT_SHOWN}"));

@@ -1,4 +1,4 @@
-//! The command lines of the calls in a Python program. Parts that the program does not show are [`NOT_SHOWN`].
+//! The command lines of the calls in Python code. Parts that the code does not show are [`NOT_SHOWN`].
 
 mod additions;
 mod expressions;
@@ -25,13 +25,13 @@ use super::runners::NOT_SHOWN;
 pub(super) use self::quotes::end_of_text;
 
 /// The maximum number of imports of a program that are read.
-const MOST: usize = 256;
+const MAX_IMPORTS: usize = 256;
 /// The maximum number of values of a program that are read. Others are unknown.
 const MOST_VALUES: usize = 1024;
 /// The maximum number of places of a name that are read. Values at others are unknown.
 const MOST_PLACES: usize = 128;
 /// The maximum number of variables and calls within the argument of a call.
-const DEEPEST: usize = 6;
+const MAX_VALUE_DEPTH: usize = 6;
 /// The maximum number of texts that an expression may have.
 const MOST_TEXTS: usize = 16;
 /// The maximum size in bytes of the input of a command.
@@ -90,11 +90,11 @@ fn functions(masked: &str) -> Option<Regex> {
     let mut calls: BTreeSet<String> =
         BTreeSet::from([format!(r"os\s*\.\s*(?:{OF_OS})"), format!(r"subprocess\s*\.\s*(?:{OF_SUBPROCESS})")]);
     let of = |module: &str| if module == "os" { OF_OS } else { OF_SUBPROCESS };
-    for found in MODULES.as_ref()?.captures_iter(masked).take(MOST) {
+    for found in MODULES.as_ref()?.captures_iter(masked).take(MAX_IMPORTS) {
         let (_, [module, name]) = found.extract();
         calls.insert(format!(r"{name}\s*\.\s*(?:{})", of(module)));
     }
-    for found in NAMES.as_ref()?.captures_iter(masked).take(MOST) {
+    for found in NAMES.as_ref()?.captures_iter(masked).take(MAX_IMPORTS) {
         let (_, [module, names]) = found.extract();
         let lines = names.split([',', '(', ')']).map(|part| part.split_whitespace().collect::<Vec<_>>());
         for part in lines {
@@ -162,13 +162,13 @@ impl<'a> Program<'a> {
     fn lines_of_exec(&self, from: usize) -> Vec<String> {
         let arguments = split(self.expression(from, &[]), ',');
         let Some((file, others)) = arguments.split_first() else { return Vec::new() };
-        let program = self.one_text(file, DEEPEST);
+        let program = self.one_text(file, MAX_VALUE_DEPTH);
         let lists = match others {
             [list] | [list, _] if literal(list.trim()).is_none() => {
-                let values = self.values(list, DEEPEST).into_iter();
+                let values = self.values(list, MAX_VALUE_DEPTH).into_iter();
                 values.map(|value| value.words().unwrap_or_default()).collect()
             }
-            words => self.lists(words, DEEPEST),
+            words => self.lists(words, MAX_VALUE_DEPTH),
         };
         let behind_name = |words: &Vec<String>| words.get(1..).unwrap_or_default().to_vec();
         lists.iter().map(|words| in_quotes(&[vec![program.clone()], behind_name(words)].concat())).collect()
@@ -186,11 +186,12 @@ impl<'a> Program<'a> {
         let command = keyword(&["args", "cmd", "command"]).or(arguments.first().copied()).unwrap_or_default();
         let is_shell = keyword(&["shell"]).is_some_and(|value| value != "False");
         let stream = keyword(&["stdin"]).filter(|value| !value.ends_with("DEVNULL") && *value != "None");
-        let input =
-            keyword(&["input"]).map(|value| self.one_text(value, DEEPEST)).or(stream.map(|_| NOT_SHOWN.to_owned()));
+        let input = keyword(&["input"])
+            .map(|value| self.one_text(value, MAX_VALUE_DEPTH))
+            .or(stream.map(|_| NOT_SHOWN.to_owned()));
         let input = input.map(|text| if text.len() > LONGEST_INPUT { NOT_SHOWN.to_owned() } else { text });
         let input = input.map(|text| format!(" <<<{}", quoted(&text))).unwrap_or_default();
-        let values = self.values(command, DEEPEST).into_iter();
+        let values = self.values(command, MAX_VALUE_DEPTH).into_iter();
         let lines = values.map(|value| match value {
             Value::Text(text) => text,
             // The other words are the arguments of the shell.

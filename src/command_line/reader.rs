@@ -20,9 +20,9 @@ use crate::command_line::variables::{Branches, Value, Variables};
 use crate::command_line::{CommandLine, Dialect};
 
 /// The maximum depth of commands that run others.
-const DEEPEST: usize = 12;
+const MAX_DEPTH: usize = 12;
 /// The maximum number of commands of a line, with those that have no words after the substitutions.
-pub(super) const MOST: usize = 16 << 10;
+pub(super) const MAX_COMMANDS: usize = 16 << 10;
 /// The maximum number of arguments that a function is expected to drop.
 const MOST_SHIFTED: usize = 8;
 /// The maximum depth of groups.
@@ -76,11 +76,11 @@ impl Source {
 struct Open<'a> {
     words: Vec<&'a Word>,
     redirections: Vec<&'a Redirection>,
-    /// True if it has a redirection between streams.
+    /// True if the command has a redirection between streams.
     has_stream: bool,
-    /// True if it reads from another stream, as in `sh <&3`.
+    /// True if the command reads from another stream, as in `sh <&3`.
     reads_stream: bool,
-    /// True if such a redirection replaces or closes its input.
+    /// True if such a redirection replaces or closes the input of the command.
     is_fed: bool,
 }
 
@@ -191,7 +191,7 @@ impl Reader {
     /// Reads a text that a shell runs. `is_given` is true if it is the argument of a command such as `eval`: if all of it is the
     /// output of a command, it is like a script file.
     fn script(&mut self, text: &str, source: Source, is_given: bool) {
-        if self.depth >= DEEPEST {
+        if self.depth >= MAX_DEPTH {
             return self.cut();
         }
         self.depth += 1;

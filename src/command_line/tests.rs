@@ -1007,7 +1007,7 @@ fn nested_commands_have_a_bound() {
     let joined = read(&format!("python3 -c \"import os; os.system('a'{})\"", "+'a'".repeat(40_000)));
     assert!(joined.commands.contains(&"a".repeat(40_001)));
     let many = read(&"a;".repeat(100_000));
-    assert!(many.has_unknown && many.commands.len() <= super::reader::MOST);
+    assert!(many.has_unknown && many.commands.len() <= super::reader::MAX_COMMANDS);
 }
 
 proptest::proptest! {

@@ -11,7 +11,7 @@ use here_documents::delimiter;
 use quotes::is_one_text;
 
 /// The maximum depth of commands within words.
-const DEEPEST: usize = 12;
+const MAX_DEPTH: usize = 12;
 /// The maximum size in bytes of an arithmetic expression.
 const LONGEST_ARITHMETIC: usize = 4096;
 
@@ -547,7 +547,7 @@ impl Lexer<'_> {
 
     /// Reads the rest of `${NAME…}`.
     fn braces(&mut self, is_quoted: bool) -> Vec<Piece> {
-        if self.depth >= DEEPEST {
+        if self.depth >= MAX_DEPTH {
             self.stop();
             return Vec::new();
         }
@@ -618,7 +618,7 @@ impl Lexer<'_> {
     /// Returns the substitutions in a part of the text.
     fn within(&mut self, start: usize, end: usize) -> Vec<Piece> {
         let text = self.text.get(start..end).unwrap_or_default();
-        let mut inner = Lexer { text, depth: self.depth + 1, is_cut: self.depth >= DEEPEST, ..Lexer::default() };
+        let mut inner = Lexer { text, depth: self.depth + 1, is_cut: self.depth >= MAX_DEPTH, ..Lexer::default() };
         let pieces = if inner.is_cut { Vec::new() } else { inner.quoted(None) };
         self.is_cut |= inner.is_cut;
         pieces
@@ -633,7 +633,8 @@ impl Lexer<'_> {
                 _ => text.push(next),
             }
         }
-        let mut inner = Lexer { text: &text, depth: self.depth + 1, is_cut: self.depth >= DEEPEST, ..Lexer::default() };
+        let mut inner =
+            Lexer { text: &text, depth: self.depth + 1, is_cut: self.depth >= MAX_DEPTH, ..Lexer::default() };
         let tokens = if inner.is_cut { Vec::new() } else { inner.tokens(false) };
         self.is_cut |= inner.is_cut;
         Piece::Output { tokens, text, is_quoted }
@@ -642,7 +643,7 @@ impl Lexer<'_> {
     /// Reads commands up to the bracket that closes them, and returns them with their text.
     fn inner(&mut self) -> (Vec<Token>, String) {
         let start = self.at;
-        if self.depth >= DEEPEST {
+        if self.depth >= MAX_DEPTH {
             self.stop();
             return (Vec::new(), String::new());
         }

@@ -17,9 +17,9 @@ const FOLDER_NOT_SHOWN: &str = "$…";
 /// The variables that shells set themselves.
 const SET_BY_SHELLS: [&str; 4] = ["_", "REPLY", "OPTARG", "MAPFILE"];
 /// The maximum size in bytes of a variable's value that is kept.
-const LONGEST: usize = 4096;
+const MAX_VALUE_BYTES: usize = 4096;
 /// The maximum size in bytes of all elements of a list that are kept.
-const LONGEST_LIST: usize = 64 << 10;
+const MAX_LIST_BYTES: usize = 64 << 10;
 /// The maximum number of arguments that have a number.
 const MOST_ARGUMENTS: usize = 9;
 /// The maximum number of values of a loop.
@@ -199,7 +199,7 @@ impl Variables {
 
     /// Sets a variable for a while, and returns its value before.
     fn put(&mut self, name: &str, value: Value) -> Option<Value> {
-        let most = if matches!(value, Value::One(_) | Value::Partly { .. }) { LONGEST } else { LONGEST_LIST };
+        let most = if matches!(value, Value::One(_) | Value::Partly { .. }) { MAX_VALUE_BYTES } else { MAX_LIST_BYTES };
         let is_kept = value.size() <= most && !self.hidden.contains(name) && !SET_BY_SHELLS.contains(&name);
         self.values.insert(name.to_owned(), if is_kept { value } else { Value::Unknown })
     }
@@ -395,7 +395,7 @@ impl Variables {
     pub fn set_among(&mut self, name: &str, words: &[Argument]) -> bool {
         let is_known = !words.is_empty() && words.iter().all(Argument::is_known);
         let size: usize = words.iter().map(|word| word.text.len()).sum();
-        let has_room = words.len() <= MOST_VALUES && size <= LONGEST_LIST;
+        let has_room = words.len() <= MOST_VALUES && size <= MAX_LIST_BYTES;
         let texts = words.iter().map(|word| word.text.clone()).collect();
         self.set(name, if is_known && has_room { Value::Among(texts) } else { Value::Unknown });
         has_room

@@ -105,7 +105,7 @@ pub async fn carry_out(check: &Check<'_>, mut tell: impl FnMut(Probe)) -> Result
 
 /// Returns the source of the model's answers.
 fn model_source(manifest: &Manifest, live: bool) -> ModelSource {
-    if !manifest.script_variants().is_empty() {
+    if manifest.plays_a_script() {
         ModelSource::Own
     } else if live {
         ModelSource::Live

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use include_dir::{Dir, include_dir};
-use strum::IntoStaticStr;
+use strum::{EnumCount, IntoStaticStr};
 
 use super::ModelSource;
 use crate::harness::{Manifest, ModelVia};
@@ -20,7 +20,7 @@ pub const NO_SUCH_MODEL: &str = "evals-no-such-model";
 pub const SCRIPTS_MODEL: &str = "demo-1";
 
 /// A session with the agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EnumCount, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Probe {
     /// Starts the agent and opens a session, without a prompt.
@@ -40,7 +40,8 @@ pub enum Probe {
 word!(Probe);
 
 impl Probe {
-    const ALL: [Probe; 6] = [Probe::Session, Probe::Model, Probe::Answer, Probe::Tools, Probe::Reject, Probe::Cancel];
+    const ALL: [Probe; Probe::COUNT] =
+        [Probe::Session, Probe::Model, Probe::Answer, Probe::Tools, Probe::Reject, Probe::Cancel];
 
     /// Returns the id of the probe's case.
     pub fn case(self) -> &'static str {

@@ -20,9 +20,9 @@ use crate::session::{End, Incoming, Meanwhile, Session, Turn};
 use crate::trace::NoticeCode;
 use crate::wire::{EngineLine, trimmed};
 
-/// The time that the program has to exit after its standard input is closed.
+/// The time that the agent has to exit after its standard input is closed.
 const EXIT: Duration = Duration::from_secs(5);
-/// The tool by which the program asks questions of its user.
+/// The tool by which the agent asks questions of its user.
 const QUESTION: &str = "AskUserQuestion";
 
 /// Drives the session to its end. Returns how long to wait for the process to exit by itself.
@@ -47,7 +47,7 @@ pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
             }
             let grace = client.task.manifest.timeouts.grace.0;
             if client.interrupt(grace).await {
-                // Requests that the program makes after its answer are answered, too: the program may wait for them.
+                // Requests that the agent makes after its answer are answered, too: the agent may wait for them.
                 client.drain().await;
                 client.session.close_stdin();
                 return EXIT.min(grace);
@@ -97,10 +97,10 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// Serves the program until the turn ends. Returns true if it ended in another way than by an answer.
+    /// Serves the agent until the turn ends. Returns true if it ended in another way than by an answer.
     ///
-    /// The end of a turn that the program began itself is not the answer: the turn for the prompt follows. If no line follows for
-    /// the grace period, the program has given the prompt to its model within its own turn, and has answered it there.
+    /// The end of a turn that the agent began itself is not the answer: the turn for the prompt follows. If no line follows for
+    /// the grace period, the agent's program has given the prompt to its model within its own turn, and has answered it there.
     async fn turn(&mut self) -> Result<bool, Broken> {
         let grace = self.task.manifest.timeouts.grace.0;
         loop {
@@ -126,7 +126,7 @@ impl Client<'_> {
         }
     }
 
-    /// Fails if the program's mode does not ask for every permission although the policy has decisions to make.
+    /// Fails if the agent's mode does not ask for every permission although the policy has decisions to make.
     fn check_mode(&mut self) -> Result<(), Broken> {
         let mode = self.session.recorder().mode().filter(|_| self.task.must_ask).map(str::to_owned);
         match mode.filter(|mode| self.task.manifest.is_unattended(mode)) {
@@ -135,7 +135,7 @@ impl Client<'_> {
         }
     }
 
-    /// Sends a request, and serves the program until the program has answered it.
+    /// Sends a request, and serves the agent until the agent has answered it.
     async fn request(&mut self, request: Value, what: &str, within: Duration) -> Result<(), Broken> {
         let id = self.send_request(request).await;
         let until = engine_clock::now() + within;
@@ -171,7 +171,7 @@ impl Client<'_> {
         id
     }
 
-    /// Answers a request of the program. Other lines need no answer, but may report what goes on in the background.
+    /// Answers a request of the agent. Other lines need no answer, but may report what goes on in the background.
     async fn serve(&mut self, line: &Value) {
         let kind = line.get("type").and_then(Value::as_str);
         self.background.json(line);
@@ -194,7 +194,7 @@ impl Client<'_> {
         self.session.reply(&json!({"type": "control_response", "response": response}).to_string()).await;
     }
 
-    /// Returns the answer to a request to use a tool, or the text of an error. Returns `None` if the program withdrew
+    /// Returns the answer to a request to use a tool, or the text of an error. Returns `None` if the agent withdrew
     /// the request.
     async fn answer(&mut self, asked: &CanUseTool) -> Option<Result<Value, String>> {
         let decision = self.decide(asked).await?;
@@ -261,9 +261,9 @@ impl Client<'_> {
         call.and_then(about)
     }
 
-    /// Serves the program after its last answer, until its input can be closed: within the time limits, when no sub-agent and
+    /// Serves the agent after its last answer, until its input can be closed: within the time limits, when no sub-agent and
     /// no turn goes on; after the grace period, if no line follows the announcement of a turn, another task goes on or a turn
-    /// may follow; else when the program is silent, because late lines are evidence, too. Returns how long to wait for the
+    /// may follow; else when the agent is silent, because late lines are evidence, too. Returns how long to wait for the
     /// program to exit by itself.
     async fn rest(&mut self) -> Result<Duration, Broken> {
         let grace = self.task.manifest.timeouts.grace.0;
@@ -284,7 +284,7 @@ impl Client<'_> {
                 if left.is_zero() {
                     let text = "a time limit was reached while work went on in the background, and the engine ended it";
                     self.session.engine(&EngineLine::Notice { code: NoticeCode::BackgroundCut, text: text.to_owned() });
-                    // The input stays open: otherwise the program could not ask for permission, which is an error.
+                    // The input stays open: otherwise the agent could not ask for permission, which is an error.
                     return Ok(Duration::ZERO);
                 }
                 of_turn.map_or(left, |of_turn| of_turn.min(left))
@@ -306,20 +306,20 @@ impl Client<'_> {
                 Incoming::Terminal(_) => {}
                 Incoming::End(_) if is_working => return Err(Broken::Ended),
                 Incoming::Late if is_working => {}
-                // The program ended by itself, which leaves the announced turn without an end.
+                // The agent ended by itself, which leaves the announced turn without an end.
                 Incoming::Closed if awaits_turn => return Ok(EXIT),
                 Incoming::Closed | Incoming::Late | Incoming::End(_) => return Ok(self.close()),
             }
         }
     }
 
-    /// Closes the program's input. Returns how long to wait for the program to exit by itself.
+    /// Closes the agent's input. Returns how long to wait for the agent to exit by itself.
     fn close(&mut self) -> Duration {
         self.session.close_stdin();
         EXIT
     }
 
-    /// Takes late lines until the program is silent, because late lines are evidence, too.
+    /// Takes late lines until the agent is silent, because late lines are evidence, too.
     async fn drain(&mut self) {
         let until = engine_clock::now() + DRAIN.0;
         while engine_clock::now() < until {
@@ -372,7 +372,7 @@ impl Client<'_> {
     }
 }
 
-/// Returns a block of the prompt with an attached file, or `None` if the program does not support this kind of file.
+/// Returns a block of the prompt with an attached file, or `None` if the agent does not support this kind of file.
 fn block(file: &Attached) -> Option<Value> {
     let base64 = || json!({"type": "base64", "media_type": file.media_type, "data": file.content.base64()});
     match (file.kind, &file.content) {
@@ -386,7 +386,7 @@ fn block(file: &Attached) -> Option<Value> {
     }
 }
 
-/// Checks that the program supports these attachments.
+/// Checks that the agent supports these attachments.
 ///
 /// # Errors
 /// Returns the reason if a kind of file is not supported, or if the files are too large together.
@@ -413,7 +413,7 @@ fn elapsed(since: Instant) -> Duration {
     engine_clock::now().saturating_duration_since(since)
 }
 
-/// Returns the JSON value of a line of the program, or null if the line is not JSON.
+/// Returns the JSON value of a line of the agent, or null if the line is not JSON.
 fn value_of(line: &str) -> Value {
     surrogates::parse(trimmed(line)).unwrap_or_default()
 }

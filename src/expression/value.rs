@@ -21,7 +21,7 @@ use serde_json::{Map, Number, Value};
 use super::Failed;
 
 /// The maximum number of values that the expressions of one line may access together.
-const MOST: u64 = 1_000_000;
+const MAX_ACCESSES: u64 = 1_000_000;
 /// The maximum bytes of JSON in a result, more than any line has.
 const MAX_RESULT: usize = 64 << 20;
 
@@ -31,7 +31,7 @@ pub struct Work(Arc<AtomicU64>);
 
 impl Default for Work {
     fn default() -> Self {
-        Self::of(MOST)
+        Self::of(MAX_ACCESSES)
     }
 }
 

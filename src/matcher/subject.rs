@@ -54,7 +54,7 @@ pub struct Subject<'a> {
     input: OnceCell<Option<String>>,
     command: OnceCell<Command>,
     lines: Lines,
-    /// For a call of an unknown kind: its facts if it is of each group of [`KINDS`].
+    /// For a call of an unknown kind: the facts for each group of [`KINDS`].
     supposed: OnceCell<Vec<KindFacts>>,
 }
 
@@ -176,7 +176,7 @@ impl<'a> Subject<'a> {
         Facts { kind: self.call.kind, paths: self.paths(), command: self.command(), lines: &self.lines }
     }
 
-    /// Returns the facts of a call of an unknown kind, for each group of [`KINDS`] that it may be of.
+    /// Returns the facts of a call of an unknown kind for each group of [`KINDS`].
     pub(super) fn supposed(&self) -> &[KindFacts] {
         self.supposed.get_or_init(|| {
             let kinds = KINDS.iter().filter_map(|group| group.first().copied());

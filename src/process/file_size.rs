@@ -1,4 +1,4 @@
-//! Lets writes beyond the limit of file sizes (`ulimit -f`) fail with an error instead of ending the program.
+//! Lets writes beyond the limit of file sizes (`ulimit -f`) fail with an error instead of ending `evals`.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::descriptors::LEAST;
 use crate::resources::open_files_limit;
 
-/// Handles SIGXFSZ, which by default ends the program without a message. Started programs have the default again. Does
+/// Handles SIGXFSZ, which by default ends `evals` without a message. Started programs have the default again. Does
 /// nothing if the limit of open files is too low to run a trial, because tokio panics if it has no descriptor for a
 /// handler.
 ///

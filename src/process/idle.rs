@@ -14,7 +14,7 @@ use super::link::Link;
 use super::running::alive;
 
 /// The maximum number of supervisors that wait.
-const MOST: usize = 32;
+const MAX_IDLE_SUPERVISORS: usize = 32;
 
 /// The maximum time in which a supervisor ends that has nothing to do.
 const END: Duration = Duration::from_secs(1);
@@ -44,7 +44,7 @@ pub(super) fn keep(child: Child, pid: Pid, link: Link) {
     let idle = Idle { child, pid, link: link.again(), runtime: runtime() };
     works_in(pid, Path::new(""));
     let mut waiting = waiting();
-    if waiting.len() < MOST {
+    if waiting.len() < MAX_IDLE_SUPERVISORS {
         waiting.push(idle);
     } else {
         drop(waiting);

@@ -20,7 +20,7 @@ use crate::process::find;
 /// The number of bytes of a script that are read.
 const HEAD: u64 = 64 << 10;
 /// The maximum number of files that are followed from one to the next.
-const MOST: usize = 64;
+const MAX_FILES: usize = 64;
 
 /// The files that a program needs.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -77,7 +77,7 @@ impl Search<'_> {
 
     /// Adds a program, by each of its names, and its interpreter.
     fn follow(&mut self, program: &Path) {
-        if self.followed.len() >= MOST || !self.followed.insert(program.to_owned()) {
+        if self.followed.len() >= MAX_FILES || !self.followed.insert(program.to_owned()) {
             return;
         }
         let names = names(program);

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// The number of bytes before and after a place that are searched for the rest of its number.
-const LONGEST: usize = 400;
+const MAX_NUMBER_BYTES: usize = 400;
 
 /// The quotation marks around a mark that replaces a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,8 +49,8 @@ impl<'a> NumbersIn<'a> {
         }
         let is_part = |byte: &&u8| byte.is_ascii_digit() || b"+-.eE".contains(*byte);
         let (before, after) = (self.text.get(self.read..place.start)?, self.text.get(place.end..)?);
-        let start = place.start - before.iter().rev().take(LONGEST).take_while(is_part).count();
-        let end = place.end + after.iter().take(LONGEST).take_while(is_part).count();
+        let start = place.start - before.iter().rev().take(MAX_NUMBER_BYTES).take_while(is_part).count();
+        let end = place.end + after.iter().take(MAX_NUMBER_BYTES).take_while(is_part).count();
         let number = std::str::from_utf8(self.text.get(start..end)?).ok()?;
         serde_json::from_str::<serde_json::Number>(number).ok()?;
         let inside = self.read_to(start);

@@ -6,9 +6,9 @@ const ENDS_OF_WORD: [char; 5] = [';', '|', '&', '<', '>'];
 /// The characters of a password that also end URLs: those above, and the characters between URLs in a list.
 const ENDS_OF_URL: [char; 7] = [';', '|', '&', '<', '>', ',', '\''];
 /// The maximum length in bytes of a password with such characters.
-const LONGEST: usize = 256;
+const MAX_PASSWORD_BYTES: usize = 256;
 /// The maximum length in bytes of the line before a URL in quotes.
-const LONGEST_LINE: usize = 4096;
+const MAX_LINE_BYTES: usize = 4096;
 
 /// Returns the password at the beginning of a text, which is the part of a URL after `user:` with characters that may end
 /// the URL. `ahead` is the text before the URL's `://`.
@@ -26,7 +26,7 @@ pub(super) fn password<'t>(ahead: &str, text: &'t str) -> Option<&'t str> {
         return Some(&text[..last]).filter(|password| !password.is_empty());
     }
     let is_quoted = is_in_quotes(before);
-    let near = &text[..text.floor_char_boundary(LONGEST)];
+    let near = &text[..text.floor_char_boundary(MAX_PASSWORD_BYTES)];
     let ends = || near.match_indices('@').map(move |(at, _)| (&near[..at], after_host(&near[at + 1..])));
     let first = |is_end: fn(&str) -> bool| {
         let mut found =
@@ -45,7 +45,7 @@ pub(super) fn password<'t>(ahead: &str, text: &'t str) -> Option<&'t str> {
 
 /// Returns true if the last character of a text is a quote that opens a text in a shell.
 fn is_in_quotes(text: &str) -> bool {
-    let end = &text[text.ceil_char_boundary(text.len().saturating_sub(LONGEST_LINE))..];
+    let end = &text[text.ceil_char_boundary(text.len().saturating_sub(MAX_LINE_BYTES))..];
     let line = end.rsplit('\n').next().unwrap_or_default();
     let is_whole = line.len() < end.len() || end.len() == text.len();
     if !line.ends_with(['"', '\'']) || !is_whole {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 /// The maximum size in bytes of the waiting lines. The output of an agent that writes more while it does not read is not
 /// read further.
-const MOST: usize = 64 << 20;
+const MAX_WAITING_BYTES: usize = 64 << 20;
 
 /// The lines that wait for the driver, and their size.
 #[derive(Default)]
@@ -36,7 +36,7 @@ impl Queue {
 
     /// Returns true if the agent's output is not to be read further until the driver has taken lines.
     pub(super) fn is_full(&self) -> bool {
-        self.bytes > MOST
+        self.bytes > MAX_WAITING_BYTES
     }
 
     /// Returns the lines after the one with this number.

@@ -16,19 +16,19 @@ use crate::yaml::{Step, StepPart, YamlError, words};
 /// The keys that the specification defines.
 const KEYS: [&str; 6] = ["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
 /// The maximum length of a name, in characters.
-const NAME: usize = 64;
+const MAX_NAME_CHARS: usize = 64;
 /// The maximum length of a description, in characters.
-const DESCRIPTION: usize = 1024;
+const MAX_DESCRIPTION_CHARS: usize = 1024;
 /// The maximum length of `compatibility`, in characters.
 const COMPATIBILITY: usize = 500;
 /// The recommended maximum number of lines of a `SKILL.md`.
-const LINES: usize = 500;
+const MAX_LINES: usize = 500;
 /// The recommended maximum number of tokens of the body.
 const TOKENS: usize = 5_000;
 /// The number of characters that are counted as one token.
 const CHARACTERS_PER_TOKEN: usize = 4;
 /// The maximum number of errors, and of warnings, of a skill: each one holds the text of its file.
-const MOST: usize = 100;
+const MAX_FINDINGS: usize = 100;
 
 /// A problem of a skill.
 #[derive(Debug, Clone)]
@@ -93,7 +93,7 @@ impl Lint<'_> {
     /// Returns true if no more problems of this severity are reported. Errors and warnings are counted apart, so that
     /// warnings do not hide an error.
     fn is_full(&self, severity: Severity) -> bool {
-        self.problems.iter().filter(|problem| problem.severity == severity).count() >= MOST
+        self.problems.iter().filter(|problem| problem.severity == severity).count() >= MAX_FINDINGS
     }
 
     fn at(&mut self, severity: Severity, rule: &'static str, at: Range<usize>, message: String, help: &str) {
@@ -217,7 +217,7 @@ impl Lint<'_> {
             return self.missing("name", &format!("write `name: {}`, the name of the folder", words::short(folder)));
         }
         let Some(name) = self.text(keys, "name") else { return };
-        self.length("name", &name, NAME);
+        self.length("name", &name, MAX_NAME_CHARS);
         let shown = words::short(&name);
         let odd = |c: &char| !(c.is_ascii_lowercase() || c.is_ascii_digit() || *c == '-');
         if let Some(c) = name.chars().find(odd) {
@@ -254,7 +254,7 @@ impl Lint<'_> {
             return self.missing("description", "write `description: …`: what the skill does, and when to use it");
         }
         if let Some(text) = self.text(keys, "description") {
-            self.length("description", &text, DESCRIPTION);
+            self.length("description", &text, MAX_DESCRIPTION_CHARS);
         }
     }
 
@@ -320,9 +320,9 @@ impl Lint<'_> {
             return;
         }
         let lines = text.lines().count();
-        if lines > LINES {
-            let at: usize = text.split_inclusive('\n').take(LINES).map(str::len).sum();
-            let message = format!("the file has {lines} lines; at most {LINES} are recommended");
+        if lines > MAX_LINES {
+            let at: usize = text.split_inclusive('\n').take(MAX_LINES).map(str::len).sum();
+            let message = format!("the file has {lines} lines; at most {MAX_LINES} are recommended");
             self.at(Severity::Warning, "too-many-lines", self.document.line_at(at), message, MOVE);
         }
         let tokens = body.chars().count() / CHARACTERS_PER_TOKEN;

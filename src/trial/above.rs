@@ -29,7 +29,7 @@ const OWN_SHARED: [&str; 5] = [".lock", "cases", "git-home", "index", "index.loc
 const OWN_STARTS: [&str; 10] =
     ["trial-", "before-", "home-", "beside-", "version-", "judge-", "audit-", "trace-", "mine-", "resolve-"];
 /// The maximum number of paths in a warning.
-const NAMED: usize = 20;
+const MAX_NAMED_PATHS: usize = 20;
 
 /// The files and folders that the setup of a case left beside the workspace.
 #[derive(Debug, Default)]
@@ -268,7 +268,7 @@ pub(super) fn changed_in(warnings: &[Warning]) -> impl Iterator<Item = &String> 
 }
 
 pub(super) fn warning(paths: &[String], put_back: bool) -> Option<Warning> {
-    let some: Vec<String> = paths.iter().take(NAMED).cloned().collect();
+    let some: Vec<String> = paths.iter().take(MAX_NAMED_PATHS).cloned().collect();
     let count = paths.len() as u64;
     (count > 0).then_some(Warning::FilesAboveWorkspace { paths: some, count, put_back })
 }

@@ -25,7 +25,7 @@ use crate::workspace::remove::remove;
 use crate::workspace::stamp::FolderStamps;
 
 /// The maximum number of files in a warning.
-const NAMED: usize = 5;
+const MAX_NAMED_FILES: usize = 5;
 /// The folder of Python's compiled modules in the home of the graders, which `PYTHONPYCACHEPREFIX` names.
 const COMPILED: &str = ".cache/python";
 /// Places in the home in which programs leave logs and caches that no later command needs. They are renewed, too, but explain no
@@ -216,7 +216,7 @@ impl Between {
     /// it is the cause of nothing unless a later grader fails, whose grade then states it.
     pub(super) fn warnings(&self) -> Vec<Warning> {
         let changed = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
-        let files = some_of(&changed.protected, NAMED);
+        let files = some_of(&changed.protected, MAX_NAMED_FILES);
         let protected = (!changed.protected.is_empty()).then_some(Warning::ProtectedPutBack { files });
         // It may be of another trial's agent, and it may have decided the grader that ran meanwhile.
         let above: Vec<String> = changed.shared.iter().chain(&changed.of_user).cloned().collect();

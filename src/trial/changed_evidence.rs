@@ -10,7 +10,7 @@ use crate::whole_file::PartFile;
 use crate::workspace::stamp::{Stamp, Stamper};
 
 /// The maximum number of files in a warning.
-const NAMED: usize = 5;
+const MAX_NAMED_FILES: usize = 5;
 
 /// Files of a trial that are complete before it is graded.
 pub(super) struct WrittenFiles {
@@ -62,12 +62,15 @@ fn of_part(part: &PartFile) -> Option<Stamp> {
 
 /// Returns the warning about changed files.
 pub(super) fn warning(files: &[String], ungraded: bool) -> Option<Warning> {
-    (!files.is_empty()).then(|| Warning::EvidenceChanged { files: some_of(files, NAMED), ungraded })
+    (!files.is_empty()).then(|| Warning::EvidenceChanged { files: some_of(files, MAX_NAMED_FILES), ungraded })
 }
 
 /// Makes every grade of a result ungraded, because evidence of the trial was changed.
 pub(super) fn withdraw(result: &mut TrialResult, files: &[String]) {
-    let why = format!("another program changed {} during the trial, so the result is unknown", some_of(files, NAMED));
+    let why = format!(
+        "another program changed {} during the trial, so the result is unknown",
+        some_of(files, MAX_NAMED_FILES)
+    );
     for grade in &mut result.grades {
         grade.withdraw(format!("{why}; without it: {}", grade.reason));
     }

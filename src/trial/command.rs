@@ -9,7 +9,7 @@ use crate::text::{first_chars, marked, one_line};
 const MODEL: &str = "{model}";
 
 /// The maximum number of characters of an argument that a message quotes.
-const LONGEST: usize = 80;
+const MAX_QUOTED_CHARS: usize = 80;
 
 /// Returns program and arguments, ready to run. A relative path to the program is resolved from the project's root,
 /// if it exists there.
@@ -75,7 +75,7 @@ fn needs_model(manifest: &Manifest) -> Option<&str> {
 /// Returns an argument as a message quotes it: one line, cut to a maximum.
 fn quoted(argument: &str) -> String {
     let line = one_line(argument);
-    marked(first_chars(&line, LONGEST), &line)
+    marked(first_chars(&line, MAX_QUOTED_CHARS), &line)
 }
 
 /// Returns true if an argument is a value made of the model's placeholder and signs of a model's name: `openai/{model}`,

@@ -50,6 +50,7 @@ pub(super) async fn conclude(
     let by_engine = observed.stopped_by_engine;
     let of_gateway = gateway.as_mut().and_then(|gateway| gateway.error.take());
     let not_as_set_up = of_gateway.or(loaded.wrong.map(|why| (ErrorCategory::Setup, why)));
+    let version = finished.header.agent.as_ref().and_then(|agent| agent.version.clone());
     let over = ObservedSession { finished, observed, grading, not_as_set_up };
     let live = LiveTrial {
         engine,
@@ -72,7 +73,7 @@ pub(super) async fn conclude(
     }
     match &mut result.error {
         None => warnings.extend(gateway.iter_mut().flat_map(|gateway| take(&mut gateway.left))),
-        Some(error) => add_facts_of_process(error, attempt, &prepared, &stop, &left),
+        Some(error) => add_facts_of_process(error, attempt, &prepared, &stop, &left, version.as_deref()),
     }
     warnings.append(&mut result.warnings);
     result.warnings = warnings;
@@ -93,6 +94,7 @@ fn add_facts_of_process(
     prepared: &PreparedTrial,
     stop: &Stop,
     left: &SessionRemains,
+    version: Option<&str>,
 ) {
     if error.category == ErrorCategory::Crashed
         && let Some(message) = message_of_held_on(stop, left, &attempt.manifest)
@@ -102,6 +104,11 @@ fn add_facts_of_process(
     let words = format!("{}\n{}", error.message, left.stderr_tail);
     if let Some(missing) = prepared.inside.missing(&prepared.task.command, &words) {
         error.message = format!("{} ({missing})", error.message);
+    }
+    let unverified = version.and_then(|version| Some((version, attempt.manifest.newest_if_unverified(version)?)));
+    if let Some((version, newest)) = unverified.filter(|_| error.category == ErrorCategory::Crashed) {
+        let message = &error.message;
+        error.message = format!("{message} (the agent is version {version}, its manifest was verified with {newest})");
     }
 }
 

@@ -9,7 +9,7 @@ use crate::run::RunError;
 /// The prefix of folders with files that another program put into a trial's folder.
 const FOREIGN: &str = "foreign-";
 /// The maximum number of names in a warning.
-const NAMED: usize = 20;
+const MAX_NAMES: usize = 20;
 
 /// Files that another program put into a trial's folder, and their new path.
 pub struct Foreign<'a> {
@@ -56,7 +56,7 @@ impl<'a> Foreign<'a> {
     /// Returns a warning if there were such files.
     pub fn warning(self) -> Option<Warning> {
         let moved_to = self.to.as_deref().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
-        let names: Vec<String> = self.names.into_iter().take(NAMED).collect();
+        let names: Vec<String> = self.names.into_iter().take(MAX_NAMES).collect();
         (!names.is_empty()).then_some(Warning::ForeignFiles { names, moved_to })
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::between::Between;
 use super::changed_evidence::WrittenFiles;
-use super::ending::{error_of, is_manual, limits_and_grades, message_of, no_stop, wrong_model};
+use super::ending::{check_all_answered, error_of, is_manual, limits_and_grades, message_of, no_stop, wrong_model};
 use super::limits::unknown_by_stop;
 use super::metrics::{self, Observed};
 use super::{Attempt, above};
@@ -189,4 +189,5 @@ pub(super) fn decide(result: &mut TrialResult, attempt: &Attempt, observed: &Obs
     if touched && attempt.case.workspace.protect_strict {
         (result.verdict, result.score) = (Verdict::Fail, Some(Fraction::ZERO));
     }
+    check_all_answered(result, observed);
 }

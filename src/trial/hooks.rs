@@ -16,10 +16,10 @@ use crate::values::{PathGlob, is_plain};
 const LARGE: u64 = 16 << 20;
 
 /// The maximum number of files and folders that are looked at for one glob.
-const MOST: usize = 10_000;
+const MAX_ENTRIES: usize = 10_000;
 
 /// The depth to which a folder is searched whose depth no glob limits.
-const DEEPEST: usize = 16;
+const MAX_GLOB_DEPTH: usize = 16;
 
 /// Returns the files below these folders that have hooks of the agent, and those that may have had some: `changed` are paths of
 /// calls that change files, relative to the workspace, which is the last folder.
@@ -57,7 +57,7 @@ pub(super) fn found_by_words(files: &[HookFile], folders: &[PathBuf], words: &[S
             if whole.is_file() {
                 found.extend(named.iter().any(|it| it.is_named_file(path, &whole)).then(|| shown(path.to_owned())));
             } else if whole.is_dir() && !is_around {
-                let FilesBelow { files, is_all } = files_below(&whole, PathBuf::new(), DEEPEST);
+                let FilesBelow { files, is_all } = files_below(&whole, PathBuf::new(), MAX_GLOB_DEPTH);
                 let inner = files.iter().filter(|file| named.iter().any(|it| it.is_in_named_folder(&whole.join(file))));
                 found.extend(inner.map(|file| shown(path.join(file))));
                 found.extend((!is_all && !named.is_empty()).then(|| shown(path.to_owned())));
@@ -183,14 +183,14 @@ struct FilesBelow {
 fn named_in(folder: &Path, hooks: &HookFile) -> FilesBelow {
     let glob = hooks.file.to_string();
     let plain: PathBuf = glob.split('/').take_while(|part| is_plain(part)).collect();
-    let deepest = if glob.contains("**") { DEEPEST } else { Path::new(&glob).components().count() };
+    let deepest = if glob.contains("**") { MAX_GLOB_DEPTH } else { Path::new(&glob).components().count() };
     let mut found = files_below(folder, plain, deepest);
     found.files.retain(|path| hooks.file.is_match_path(path));
     found
 }
 
 /// Returns the files at or below a path in a folder. What is deeper than `deepest` is not asked for, unless that is
-/// [`DEEPEST`].
+/// [`MAX_GLOB_DEPTH`].
 fn files_below(folder: &Path, start: PathBuf, deepest: usize) -> FilesBelow {
     let mut found = FilesBelow { files: Vec::new(), is_all: true };
     let (mut waiting, mut seen) = (vec![start], 0);
@@ -201,15 +201,15 @@ fn files_below(folder: &Path, start: PathBuf, deepest: usize) -> FilesBelow {
             continue;
         }
         if path.components().count() >= deepest {
-            found.is_all &= deepest != DEEPEST;
+            found.is_all &= deepest != MAX_GLOB_DEPTH;
             continue;
         }
-        let Some(entries) = fs::read_dir(&whole).ok().filter(|_| seen < MOST) else {
+        let Some(entries) = fs::read_dir(&whole).ok().filter(|_| seen < MAX_ENTRIES) else {
             found.is_all = false;
             continue;
         };
-        let entries: Vec<PathBuf> = entries.flatten().take(MOST).map(|it| path.join(it.file_name())).collect();
-        found.is_all &= entries.len() < MOST;
+        let entries: Vec<PathBuf> = entries.flatten().take(MAX_ENTRIES).map(|it| path.join(it.file_name())).collect();
+        found.is_all &= entries.len() < MAX_ENTRIES;
         seen += entries.len();
         waiting.extend(entries);
     }
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(of(&[".absent/x", "src/x"]), [".absent/x", ".agent/settings.json", ".plugins/a/b.ts"]);
         assert_eq!(of(&[".agent/settings.local.json"]).len(), 2);
         // A glob stands for the files that were not looked at: here below a folder that is too deep.
-        let deep = (0..DEEPEST).fold(root.join(".plugins"), |folder, _| folder.join("d"));
+        let deep = (0..MAX_GLOB_DEPTH).fold(root.join(".plugins"), |folder, _| folder.join("d"));
         fs::create_dir_all(deep).unwrap();
         assert_eq!(of(&[]), [".agent/settings.json", ".plugins/**/*.ts", ".plugins/a/b.ts"]);
     }
@@ -258,7 +258,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let agents = folder.path().join(".agent");
         fs::create_dir(&agents).unwrap();
-        for number in 0..MOST {
+        for number in 0..MAX_ENTRIES {
             fs::write(agents.join(format!("{number}.txt")), "").unwrap();
         }
         fs::write(agents.join("hooks.json"), "").unwrap();

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::idle_time::Quiet;
 use crate::harness::{Adapter, reading};
+use crate::interaction::DEFAULT_RULE;
 use crate::result::{Metrics, PermissionCounts, Warning};
 use crate::trace::amount::Amount;
 use crate::trace::calls::Cuts;
@@ -52,8 +53,8 @@ pub struct Observed {
     pub is_stored: bool,
     /// True if the session is a stored one whose agent wrote to standard error, at times that the trace does not have.
     pub wrote_to_stderr: bool,
-    /// The failed requests to models for the policy `llm`: the first reason, and the number of requests.
-    pub unadvised: Option<(String, u64)>,
+    /// The permission requests that the policy `llm` answered without a model.
+    unadvised: Option<Unadvised>,
     /// The agent's report that it repeats a request to its model, if nothing of an answer followed.
     repeated_request: Option<String>,
     /// The usage that the agent reported, without what the engine added.
@@ -68,10 +69,21 @@ pub struct Observed {
     cut_ms: Option<u64>,
     /// The time of the main agent's last event.
     main_ms: u64,
-    /// Requests without an answer yet, with their times.
-    asked: BTreeMap<String, u64>,
+    /// Requests without an answer yet, with their times and their events (`seq`).
+    asked: BTreeMap<String, (u64, u64)>,
     /// The time that the agent waited for a person or a model, and the time up to which it is counted.
     waited: (u64, u64),
+}
+
+/// Permission requests that the policy `llm` answered without a model.
+#[derive(Debug, Clone)]
+struct Unadvised {
+    /// The reason for the first request that no model answered, else for the first one that was too long to be shown.
+    why: String,
+    requests: u64,
+    /// The event (`seq`) of the first request that no model answered, or of its answer. Absent if each request was too long to be
+    /// shown, which is the policy's own decision.
+    event: Option<u64>,
 }
 
 /// Policies whose answers take time to decide, which does not count as the agent's time.
@@ -139,10 +151,10 @@ impl Observed {
                     *open = asked.kind.unwrap_or(*open);
                 }
                 if self.asked.len() < MAX_ASKED {
-                    self.asked.insert(request.request.clone(), event.at_ms);
+                    self.asked.insert(request.request.clone(), (event.at_ms, event.seq));
                 }
             }
-            Body::PermissionResponse(response) => self.answered(response, event.at_ms),
+            Body::PermissionResponse(response) => self.answered(response, event.at_ms, event.seq),
             Body::Usage(usage) if usage.source.is_none() => self.of_agent.add(usage),
             Body::Usage(usage) if usage.source.as_deref() == Some(GATEWAY) => {
                 let mut of_service = UsageTotal::default();
@@ -161,9 +173,9 @@ impl Observed {
         }
     }
 
-    fn answered(&mut self, response: &PermissionResponse, at_ms: u64) {
+    fn answered(&mut self, response: &PermissionResponse, at_ms: u64, seq: u64) {
         self.permissions.rejected += u64::from(response.decision() == PermissionOutcome::Rejected);
-        let since = self.asked.remove(&response.request);
+        let (since, request) = self.asked.remove(&response.request).unzip();
         let policy = response.policy.as_deref().unwrap_or_default();
         if let Some(since) = since.filter(|_| THINK.contains(&policy)) {
             // Requests that wait at the same time count as one wait.
@@ -171,9 +183,13 @@ impl Observed {
             self.waited.1 = at_ms;
         }
         // A rule of the policy `llm` decides only if no model did.
-        if policy == "llm" && response.rule.is_some() {
+        if let (true, Some(rule)) = (policy == "llm", response.rule.as_deref()) {
             let why = || response.reason.clone().unwrap_or_default();
-            self.unadvised.get_or_insert_with(|| (why(), 0)).1 += 1;
+            let unadvised = self.unadvised.get_or_insert_with(|| Unadvised { why: why(), requests: 0, event: None });
+            unadvised.requests += 1;
+            if rule == DEFAULT_RULE && unadvised.event.is_none() {
+                (unadvised.why, unadvised.event) = (why(), Some(request.unwrap_or(seq)));
+            }
         }
     }
 
@@ -222,10 +238,16 @@ impl Observed {
         !kinds.is_empty() && reading(header).unshown_outcomes.iter().any(|kind| kinds.contains(kind))
     }
 
+    /// Returns true if a permission request got the default answer of the policy `llm`, because no model answered.
+    pub fn lacks_an_answer_of_a_model(&self) -> bool {
+        self.unadvised.as_ref().is_some_and(|unadvised| unadvised.event.is_some())
+    }
+
     /// Returns warnings about requests that no model answered, about tokens that the gateway did not see, and about a request
     /// that the agent repeated until a limit of time.
     pub fn warnings(&self) -> Vec<Warning> {
-        let unadvised = self.unadvised.clone().map(|(why, requests)| Warning::NoModel { requests, why });
+        let unadvised = self.unadvised.clone();
+        let unadvised = unadvised.map(|Unadvised { why, requests, event }| Warning::NoModel { requests, why, event });
         let beside = self.beside_gateway.map(|(agent, gateway)| Warning::BesideGateway { agent, gateway });
         let is_out_of_time = |stop: &Stop| matches!(stop.reason, StopReason::TimedOut | StopReason::Idle);
         let out_of_time = self.stopped_by_engine && self.stop.as_ref().is_some_and(is_out_of_time);

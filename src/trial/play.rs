@@ -192,15 +192,15 @@ struct Watch {
     hooks: InCommands,
 }
 
-/// Returns the paths outside the trial that calls named, including calls that have not ended.
-fn watched_outside(watch: &Mutex<Watch>, recorder: &Recorder) -> Vec<String> {
+/// Takes the observer of paths outside the trial, and returns the paths that calls named, including calls that have not ended.
+fn take_watched_outside(watch: &Mutex<Watch>, recorder: &Recorder) -> Vec<String> {
     let mut outside = std::mem::take(&mut lock(watch).outside);
     recorder.held().for_each(|event| outside.event(event));
     outside.notices()
 }
 
-/// Returns the paths that calls named, including calls that have not ended.
-fn named_files(watch: &Mutex<Watch>, recorder: &Recorder) -> NamedFiles {
+/// Takes the observer of named files, with the calls that have not ended.
+fn take_named_files(watch: &Mutex<Watch>, recorder: &Recorder) -> NamedFiles {
     let mut named = std::mem::take(&mut lock(watch).named);
     recorder.held().for_each(|event| named.event(event));
     named
@@ -222,8 +222,9 @@ async fn followed_links(
     .await
 }
 
-/// Returns the files with hooks that commands named, including commands of calls that have not ended.
-fn hooks_in_commands(watch: &Mutex<Watch>, recorder: &Recorder) -> BTreeSet<String> {
+/// Takes the observer of hooks, and returns the files with hooks that commands named, including commands of calls that have not
+/// ended.
+fn take_hooks_in_commands(watch: &Mutex<Watch>, recorder: &Recorder) -> BTreeSet<String> {
     let mut hooks = std::mem::take(&mut lock(watch).hooks);
     recorder.held().for_each(|event| hooks.event(event));
     hooks.named()
@@ -330,6 +331,10 @@ async fn run_session(
     if let Some(line) = totals.as_ref().and_then(refusal::filter_line) {
         ended.engine(&line);
     }
+    let broken = totals.as_ref().and_then(|totals| refusal::broken_line(totals, &ended.recorder().answer()));
+    if let Some(line) = broken {
+        ended.engine(&line);
+    }
     let prompts = attempt.case.turns.len();
     if let Some(line) = totals.as_ref().and_then(|totals| refusal::answer_line(totals, &attempt.manifest, prompts)) {
         ended.engine(&line);
@@ -338,14 +343,14 @@ async fn run_session(
     if let Some(line) = price::line_for(ended.recorder()).filter(|_| !usage::are_told(&lines)) {
         ended.engine(&line);
     }
-    for text in watched_outside(watch, ended.recorder()) {
+    for text in take_watched_outside(watch, ended.recorder()) {
         ended.engine(&EngineLine::Notice { code: NoticeCode::ReadOutside, text });
     }
     // A recording was made in another workspace.
     if task.recording.is_none() {
-        let named = named_files(watch, ended.recorder());
+        let named = take_named_files(watch, ended.recorder());
         let mut changed = named.changed();
-        changed.extend(hooks_in_commands(watch, ended.recorder()));
+        changed.extend(take_hooks_in_commands(watch, ended.recorder()));
         let words = words_of_command(attempt, task, &about);
         let hooks = found_hooks(changed, words, &about, &attempt.manifest).await?;
         if !hooks.is_empty() {

@@ -90,7 +90,7 @@ pub(super) async fn prepare_trial(
         .map_err(io("fill the private home"))?;
     let laid = overlay::items(&case.overlay, &attempt.manifest)
         .map_err(|why| no_agent(ErrorCategory::Setup, format!("the case {why}")))?;
-    overlay::lay(&laid, OverlayPlace::User, &folders.home)
+    overlay::lay(&laid, OverlayPlace::User, &folders.home, |skill| case.evals_in(skill))
         .map_err(|error| no_agent(ErrorCategory::Setup, format!("could not lay files into the home: {error}")))?;
     Ok(PreparedTrial { task, inside, shell, gateway, before, masker, adviser, version, warnings })
 }

@@ -193,7 +193,8 @@ async fn make_workspace_and_state(
     let of_arms: Vec<String> = of_arms.map(|skill| skill.name.clone()).collect();
     overlay::check_skills_of_workspace(&laid, &of_arms, &attempt.manifest, &folders.workspace)
         .map_err(NotSetUp::Case)?;
-    overlay::lay(&laid, OverlayPlace::Project, &folders.workspace).map_err(failed("lay files into the workspace"))?;
+    overlay::lay(&laid, OverlayPlace::Project, &folders.workspace, |skill| case.evals_in(skill))
+        .map_err(failed("lay files into the workspace"))?;
     let as_made = case.workspace.setup.is_empty() && laid.iter().all(|item| item.place != OverlayPlace::Project);
     let (path, special, stamps, copy) = match &case.workspace.source {
         // The fixture itself is the state before, unless something changed it.

@@ -27,7 +27,7 @@ use ignored::IgnoredByGit;
 pub(super) use while_graded::{WatchedFiles, folders};
 
 /// The maximum number of files that are named in a result.
-const NAMED: usize = 20;
+const MAX_NAMED_FILES: usize = 20;
 
 /// The maximum number of files behind a link that are searched for protected paths.
 const MOST_BEHIND_LINK: usize = 100_000;
@@ -70,12 +70,12 @@ pub(super) fn restore(case: &Workspace, before: &Path, workspace: &Path, now: &T
     for (n, (path, how)) in found.iter().enumerate() {
         put_back(before, workspace, path)
             .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
-        if n < NAMED {
+        if n < MAX_NAMED_FILES {
             told.push(restored_warning(case, how.as_change(), &path.to_string_lossy()));
         }
     }
-    if found.len() > NAMED {
-        told.push(Warning::ProtectedFiles { more: (found.len() - NAMED) as u64 });
+    if found.len() > MAX_NAMED_FILES {
+        told.push(Warning::ProtectedFiles { more: (found.len() - MAX_NAMED_FILES) as u64 });
     }
     Ok(told)
 }

@@ -8,7 +8,7 @@ use crate::text::plural;
 use crate::trace::{Body, Event, ToolCall, view};
 
 /// The maximum number of notices of a trial; more are only counted.
-const MOST: usize = 20;
+const MAX_NOTICES: usize = 20;
 
 /// The paths outside a trial that its calls named.
 #[derive(Debug, Default)]
@@ -50,7 +50,7 @@ impl Outside {
         if self.found.contains(&text) {
             return;
         }
-        if self.found.len() < MOST { self.found.push(text) } else { self.more += 1 }
+        if self.found.len() < MAX_NOTICES { self.found.push(text) } else { self.more += 1 }
     }
 
     /// Returns the findings as notices.
@@ -156,6 +156,6 @@ mod tests {
             ]
         );
         let many: Vec<_> = (0..30).map(|n| (json!({"path": format!("/p/cases/{n}")}), &[][..])).collect();
-        assert_eq!(notices(&many).len(), MOST + 1);
+        assert_eq!(notices(&many).len(), MAX_NOTICES + 1);
     }
 }

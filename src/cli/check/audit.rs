@@ -39,7 +39,7 @@ use answers::TextsFound;
 use mutation::{Solution, mutate};
 
 /// The maximum size, in bytes, of a workspace whose lines are compared with those of others.
-const LARGEST: u64 = 16 << 20;
+const MAX_WORKSPACE_BYTES: u64 = 16 << 20;
 /// The maximum number of files of such a workspace.
 const MOST_FILES: usize = 5000;
 
@@ -139,10 +139,10 @@ fn workspace_lines(case: &Case) -> Option<BTreeSet<u64>> {
                     bytes = bytes.saturating_add(meta.len());
                     paths.push(path.to_owned());
                 }
-                if bytes > LARGEST || paths.len() > MOST_FILES { Descend::Skip } else { Descend::Enter }
+                if bytes > MAX_WORKSPACE_BYTES || paths.len() > MOST_FILES { Descend::Skip } else { Descend::Enter }
             })
             .ok()?;
-            if bytes > LARGEST || paths.len() > MOST_FILES {
+            if bytes > MAX_WORKSPACE_BYTES || paths.len() > MOST_FILES {
                 return None;
             }
             for path in paths {

@@ -6,7 +6,7 @@ use crate::case::{Case, Review, WorkspaceSource};
 use crate::text::some_of;
 
 /// The maximum number of leaks that a warning names.
-const NAMED: usize = 5;
+const MAX_NAMED_LEAKS: usize = 5;
 
 /// Returns a warning if the case is a draft, one if its prompt contains parts of its solution, one if it makes the
 /// protection of no file strict, one if globs of its protected files are about no folder of the workspace, and one for each grader
@@ -26,7 +26,7 @@ pub fn warnings(case: &Case) -> Vec<String> {
         warnings.push(format!(
             "the prompt of case `{id}` contains words or lines of its solution: {}; rephrase it and remove \
              `provenance.leaks` from {file}",
-            some_of(leaks, NAMED)
+            some_of(leaks, MAX_NAMED_LEAKS)
         ));
     }
     if case.workspace.protect_strict && case.workspace.protect.is_empty() {
@@ -39,11 +39,11 @@ pub fn warnings(case: &Case) -> Vec<String> {
         warnings.push(format!(
             "case `{id}`: `workspace.protect` protects no file by {}, because the workspace and the hidden files have no \
              such folder; correct it in {}",
-            some_of(unmatched, NAMED),
+            some_of(unmatched, MAX_NAMED_LEAKS),
             case.set_in("workspace").display()
         ));
     }
-    let doubtful = case.graders.iter().filter_map(|grader| Some((&grader.name, grader.kind.warning()?)));
+    let doubtful = case.graders.iter().filter_map(|grader| Some((&grader.name, grader.kind.spec().warning()?)));
     warnings.extend(doubtful.map(|(name, why)| format!("case `{id}`: grader `{name}` {why}")));
     warnings
 }

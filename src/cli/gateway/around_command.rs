@@ -14,7 +14,7 @@ use crate::gateway::guard::Guard;
 use crate::gateway::log::Log;
 use crate::gateway::server::{self, Bound, Ended, Options, Plays, Timing};
 use crate::gateway::tape::Tape;
-use crate::gateway::upstream::{Upstream, secret_headers};
+use crate::gateway::upstream::{Upstream, service_secrets};
 use crate::process;
 use crate::regular;
 use crate::secrets::Masker;
@@ -130,7 +130,15 @@ async fn around(
     }
     let (log, file) = Log::to_file(PartWriter::create(&path)?, masker());
     let env = pointed(&bound, keys);
-    let options = Options { api: None, canon: canon.clone(), aside: Vec::new(), guard: Guard::default(), timing, log };
+    let options = Options {
+        api: None,
+        canon: canon.clone(),
+        aside: Vec::new(),
+        guard: Guard::default(),
+        timing,
+        records: matches!(plays, Plays::Upstream(_)),
+        log,
+    };
     let running = bound.serve(plays, options);
     // The command gets the terminal's signals itself, and this program ends after it.
     let mut interrupted = signal(SignalKind::interrupt())?;
@@ -184,9 +192,9 @@ fn here(env: &BTreeMap<String, String>) -> Result<Here, CliError> {
 /// Returns the masker for the secrets of this program's environment.
 pub(super) fn masker() -> Masker {
     let env = crate::own_environment::texts();
-    let headers = secret_headers(&env);
-    let named: Vec<String> = headers.iter().map(|(name, _)| name.clone()).collect();
-    let all = env.iter().chain(headers.iter().map(|(name, value)| (name, value)));
+    let of_services = service_secrets(&env);
+    let named: Vec<String> = of_services.iter().map(|(name, _)| name.clone()).collect();
+    let all = env.iter().chain(of_services.iter().map(|(name, value)| (name, value)));
     Masker::of_env(all.map(|(name, value)| (name.as_str(), value.as_str())), &named)
 }
 
@@ -211,12 +219,17 @@ pub(super) fn read(log: &Path) -> Result<Vec<Exchange>, CliError> {
 }
 
 fn tell_failures(ended: &Ended) {
+    let totals = &ended.logged.totals;
     for kind in [FailureKind::Miss, FailureKind::Key, FailureKind::Unreachable] {
-        if let Some((failure, count)) = ended.logged.totals.failure(kind) {
+        if let Some((failure, count)) = totals.failure(kind) {
             let told = failure.message.clone().unwrap_or_default();
             let more = if count > 1 { format!(" ({count} times)") } else { String::new() };
             terminal::note(format_args!("error: {told}{more}"));
         }
+    }
+    // Telemetry that could not be read is no failure.
+    for why in totals.undecoded.iter().chain(totals.unread.iter().map(|(_, why)| why)) {
+        terminal::note(format_args!("error: {why}"));
     }
 }
 

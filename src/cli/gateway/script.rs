@@ -63,6 +63,7 @@ pub(super) async fn serve(args: &ScriptArgs) -> Result<u8, CliError> {
         aside: Vec::new(),
         guard: Guard::default(),
         timing: Timing::None,
+        records: false,
         log: Log::new(out, super::around_command::masker()),
     };
     let bound = server::bind(args.port, None).await;

@@ -8,7 +8,7 @@ use crate::repeated_key::KeyFinder;
 use crate::wire::{Dir, Lines, Reader, WireLine, repeated_key};
 
 /// The maximum number of lines in a batch.
-const LINES: usize = 512;
+const MAX_BATCH_LINES: usize = 512;
 
 /// The size in bytes at which a batch is full.
 const BYTES: usize = 256 << 10;
@@ -110,7 +110,7 @@ fn read_all(input: impl BufRead, to: &SyncSender<Batch>, used: &Receiver<Batch>)
 fn fill(batch: &mut Batch, reader: &mut Reader<impl BufRead>, keys: &mut KeyFinder) -> bool {
     (batch.count, batch.end) = (0, None);
     let mut bytes = 0;
-    while batch.count < LINES && bytes < BYTES {
+    while batch.count < MAX_BATCH_LINES && bytes < BYTES {
         if batch.lines.len() == batch.count {
             batch.lines.push(Line { wire: WireLine::text(0, Dir::Recv, ""), number: 0, repeated: None });
         }

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::{self, File};
-use std::io::{BufReader, Cursor, Read, Seek};
+use std::io::{BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use crate::adapter::Translation;
@@ -140,8 +140,13 @@ pub fn lines(formats: &Formats, path: &Path) -> Result<Box<dyn Again>, CliError>
             path.display()
         )));
     }
-    if begin.trim_ascii_start().starts_with(b"{") && document::is_one_value(BufReader::new(&mut file))? {
-        file.rewind()?;
+    let mut mark = [0; 4];
+    let mark = regular::BOM.encode_utf8(&mut mark).as_bytes();
+    let text = begin.strip_prefix(mark).unwrap_or(&begin);
+    let start = SeekFrom::Start(if text.len() < begin.len() { mark.len() as u64 } else { 0 });
+    file.seek(start)?;
+    if text.trim_ascii_start().starts_with(b"{") && document::is_one_value(BufReader::new(&mut file))? {
+        file.seek(start)?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
         if let Some(lines) = document::lines(formats, &String::from_utf8_lossy(&bytes)) {

@@ -4,7 +4,7 @@ use super::{end_of, is_javascript};
 use crate::command_line::python::{end_of_text, is_python};
 
 /// The maximum number of characters of a regular expression.
-const LONGEST: usize = 1000;
+const MAX_PATTERN_CHARS: usize = 1000;
 
 /// Returns code without its comments. In languages other than Python and JavaScript, those are the lines that begin with `#`.
 pub(super) fn without_comments(program: &str, code: &str) -> String {
@@ -80,7 +80,7 @@ fn may_begin_expression(before: &str) -> bool {
 /// Returns the place of the sign that ends a regular expression.
 fn end_of_regular_expression(line: &str) -> Option<usize> {
     let (mut is_escaped, mut is_in_class) = (false, false);
-    for (at, c) in line.char_indices().take(LONGEST) {
+    for (at, c) in line.char_indices().take(MAX_PATTERN_CHARS) {
         match c {
             _ if is_escaped => is_escaped = false,
             '\\' => is_escaped = true,

@@ -8,7 +8,7 @@ use super::Call;
 use crate::command_line::python::in_quotes;
 
 /// The maximum number of variables of a program that are read.
-const MOST: usize = 32;
+const MAX_VARIABLES: usize = 32;
 
 /// The forms of a language, as regular expressions. `NAME` is a variable, `TEXT` a text in quotes, and `TEXTS` a list of them.
 struct Forms {
@@ -64,7 +64,7 @@ const PHP: Forms = Forms {
     text: r#"(?:"[^"\\$\n]*"|'[^'\\\n]*')"#,
 };
 
-/// Returns the calls of a program that run variables whose values are all shown, and the program without these calls.
+/// Returns the calls of code that run variables whose values are all shown, and the code without these calls.
 pub(super) fn calls(program: &str, code: &str) -> (Vec<Call>, String) {
     let forms = match program {
         "perl" => PERL,
@@ -96,12 +96,12 @@ fn names(forms: &Forms, code: &str) -> BTreeSet<String> {
     let runs = forms.runs.iter().filter_map(|form| Regex::new(&form.replace("NAME", r"[A-Za-z_]\w*")).ok());
     let names = runs.flat_map(|form| {
         let names = form.captures_iter(code).filter_map(|found| Some(found.get(1)?.as_str().to_owned()));
-        names.take(MOST).collect::<Vec<_>>()
+        names.take(MAX_VARIABLES).collect::<Vec<_>>()
     });
-    names.take(MOST).collect()
+    names.take(MAX_VARIABLES).collect()
 }
 
-/// Returns the call that runs a variable, or `None` if the program uses the variable in another way than the known ones.
+/// Returns the call that runs a variable, or `None` if the code uses the variable in another way than the known ones.
 fn call(forms: &Forms, name: &str, code: &str) -> Option<Call> {
     let texts = Regex::new(forms.text).ok()?;
     let list = format!(r"(?:{}\s*,?\s*)*", forms.text);
@@ -135,7 +135,7 @@ fn without(form: &str, code: &str) -> Option<String> {
     Some(Regex::new(form).ok()?.replace_all(code, NoExpand(" ")).into_owned())
 }
 
-/// Returns the texts that the calls of a function of JavaScript give to its only parameter, or `None` if the program does not show
+/// Returns the texts that the calls of a function of JavaScript give to its only parameter, or `None` if the code does not show
 /// all of them. The function passes the parameter to `execSync` and the like.
 pub(super) fn arguments_of_function(code: &str, parameter: &str) -> Option<Vec<String>> {
     let text = r#"(?:"[^"\\\n]*"|'[^'\\\n]*'|`[^`\\$]*`)"#;

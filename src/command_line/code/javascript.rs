@@ -12,11 +12,11 @@ const MOST_CALLS: usize = 32;
 /// The maximum number of readings of a call.
 const MOST_READINGS: usize = 16;
 /// The maximum size in bytes of a call.
-const LONGEST: usize = 1000;
+const MAX_CALL_BYTES: usize = 1000;
 
 const TEXT: &str = r#"(?:"[^"\n]*"|'[^'\n]*'|`[^`$]*`)"#;
 
-/// Returns the calls that use variables with the texts that the program gives to them in the places of the variables.
+/// Returns the calls that use variables with the texts that the code gives to them in the places of the variables.
 pub(super) fn calls_with_values(code: &str) -> Vec<String> {
     static CALLS: LazyLock<Option<Regex>> = LazyLock::new(|| {
         let of_module = r"\b(?:child_process|cp)['\x22]?\)?\s*\.\s*exec";
@@ -29,7 +29,7 @@ pub(super) fn calls_with_values(code: &str) -> Vec<String> {
     let mut found = Vec::new();
     for call in calls.find_iter(code).take(MOST_CALLS) {
         let rest = code.get(call.end()..).unwrap_or_default();
-        let Some(end) = end_of_brackets(rest).filter(|end| *end <= LONGEST) else { continue };
+        let Some(end) = end_of_brackets(rest).filter(|end| *end <= MAX_CALL_BYTES) else { continue };
         let whole = code.get(call.start()..call.end() + end + 1).unwrap_or_default();
         let used: BTreeSet<&str> = names
             .captures_iter(whole)
@@ -157,7 +157,7 @@ fn end_of_brackets(code: &str) -> Option<usize> {
                 depth -= 1;
                 0
             }
-            _ if at > LONGEST => return None,
+            _ if at > MAX_CALL_BYTES => return None,
             _ => 0,
         };
         at += next.len_utf8();

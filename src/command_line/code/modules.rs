@@ -9,7 +9,7 @@ use crate::command_line::expanded::{Argument, Program};
 use crate::command_line::python::is_python;
 
 /// The maximum number of imports that are read.
-const MOST: usize = 16;
+const MAX_IMPORTS: usize = 16;
 
 /// Returns the paths of the files that a command may run as a part of each of its words: `node a`, `python3 -m a`,
 /// `python3 -c 'import a'`.
@@ -61,7 +61,7 @@ fn imports(is_python: bool, code: &str) -> Vec<String> {
         LazyLock::new(|| Regex::new(r#"\b(?:require\s*\(|from|import\s*\(?)\s*['"`](\.{1,2}/[\w./-]+)['"`]"#).ok());
     let imports = if is_python { &OF_PYTHON } else { &OF_JAVASCRIPT };
     let Some(imports) = (**imports).as_ref() else { return Vec::new() };
-    let names = imports.captures_iter(code).filter_map(|found| found.get(1)).take(MOST);
+    let names = imports.captures_iter(code).filter_map(|found| found.get(1)).take(MAX_IMPORTS);
     let paths = names.flat_map(|name| match is_python {
         true => vec![of_module(name.as_str())],
         false => ["", ".js", ".mjs", ".ts"].iter().map(|end| format!("{}{end}", name.as_str())).collect(),

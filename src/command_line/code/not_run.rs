@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::{Match, Regex};
 
 /// The maximum number of functions of a program that are read.
-const MOST: usize = 16;
+const MAX_FUNCTIONS: usize = 16;
 /// The beginnings of code behind a name that checks the calls of a function.
 const CHECKS: [&str; 6] = [".assert", ".toHave", ".toBe", ".calledWith", ".mock", ".return_value"];
 /// Modules of Python whose functions run nothing.
@@ -72,7 +72,7 @@ fn is_regular_expression(code: &str, before: &str) -> bool {
     !name.is_empty() && is_assigned.is_ok_and(|assigned| assigned.is_match(code))
 }
 
-/// Returns true if all names are those of functions that the program defines, and no other code runs in them: the program imports
+/// Returns true if all names are those of functions that the code defines, and no other code runs in them: the code imports
 /// only modules that run nothing.
 pub(super) fn are_own_functions<'a>(code: &str, names: impl Iterator<Item = Match<'a>>) -> bool {
     static IMPORTS: LazyLock<Option<Regex>> =
@@ -86,7 +86,7 @@ pub(super) fn are_own_functions<'a>(code: &str, names: impl Iterator<Item = Matc
     for name in names {
         let is_method = code.get(..name.start()).is_some_and(|before| before.trim_end().ends_with('.'));
         distinct.insert(name.as_str());
-        if is_method || distinct.len() > MOST {
+        if is_method || distinct.len() > MAX_FUNCTIONS {
             return false;
         }
     }

@@ -5,7 +5,7 @@ use super::{MOST_TEXTS, Program};
 use crate::command_line::runners::NOT_SHOWN;
 
 impl Program<'_> {
-    /// Returns values with what the program adds to them at a place. If the addition may come later or not at all, also without it.
+    /// Returns values with what the code adds to them at a place. If the addition may come later or not at all, also without it.
     pub(super) fn longer(
         &self,
         values: Vec<Value>,
@@ -38,7 +38,7 @@ impl Program<'_> {
         longer
     }
 
-    /// Returns what the program adds to a value at this place, if it is one text or list: `NAME.append(…)`, `NAME += …`.
+    /// Returns what the code adds to a value at this place, if it is one text or list: `NAME.append(…)`, `NAME += …`.
     fn added(&self, at: usize, name: &str, depth: usize) -> Option<Value> {
         let sign = self.around(at, name).1;
         let behind = |begin: &str| sign.strip_prefix(begin).map(|rest| self.masked.len() - rest.len());

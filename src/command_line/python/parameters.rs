@@ -6,7 +6,7 @@ use regex::Regex;
 
 use super::expressions::{is_in_name, is_name, split};
 use super::values::Value;
-use super::{MOST, MOST_PLACES, Program};
+use super::{MAX_IMPORTS, MOST_PLACES, Program};
 
 impl Program<'_> {
     /// Returns the values that calls give to parameters with this name.
@@ -15,7 +15,7 @@ impl Program<'_> {
             LazyLock::new(|| Regex::new(r"\bdef\s+(\w+)\s*\(([^:)]*(?::[^,)\n]*,[^:)]*)*)|\blambda\b([^:\n]*)").ok());
         let mut values: Vec<Value> = Vec::new();
         let Some(functions) = FUNCTIONS.as_ref() else { return vec![Value::not_shown()] };
-        for found in functions.captures_iter(self.masked).take(MOST) {
+        for found in functions.captures_iter(self.masked).take(MAX_IMPORTS) {
             let parameters = found.get(2).or(found.get(3)).map_or("", |parameters| parameters.as_str());
             let names: Vec<&str> =
                 parameters.split(',').map(|part| part.split([':', '=']).next().unwrap_or_default().trim()).collect();
@@ -69,7 +69,7 @@ impl Program<'_> {
         values
     }
 
-    /// Returns the places of a function or a method of the program, without those of the modules that run commands.
+    /// Returns the places of a function or a method of the code, without those of the modules that run commands.
     fn places_of_function(&self, name: &str) -> Vec<usize> {
         let places = self.masked.match_indices(name).map(|(at, _)| at).filter(|at| {
             let before = self.masked.get(..*at).unwrap_or_default();

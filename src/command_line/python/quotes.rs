@@ -1,4 +1,4 @@
-//! The texts in quotes of a program, and the program without them.
+//! The texts in quotes of code, and the code without them.
 
 use crate::command_line::code::unescaped;
 

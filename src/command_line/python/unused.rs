@@ -35,7 +35,7 @@ impl Program<'_> {
         indent == 0 && !name.is_empty() && !may_be_called && !self.is_named(name)
     }
 
-    /// Returns true if the program names a function at another place than its definition.
+    /// Returns true if the code names a function at another place than its definition.
     fn is_named(&self, name: &str) -> bool {
         self.masked.match_indices(name).any(|(at, _)| {
             let before = self.masked.get(..at).unwrap_or_default();

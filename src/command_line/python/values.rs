@@ -31,7 +31,7 @@ impl Value {
 const JOINS: [&str; 3] = ["shlex.join(", "\" \".join(", "' '.join("];
 
 impl Program<'_> {
-    /// Returns the values that an expression may have. A value that the program does not show is [`NOT_SHOWN`].
+    /// Returns the values that an expression may have. A value that the code does not show is [`NOT_SHOWN`].
     pub(super) fn values(&self, expression: &str, depth: usize) -> Vec<Value> {
         let expression = expression.trim();
         let left = self.left.get().checked_sub(1);

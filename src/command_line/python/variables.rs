@@ -10,7 +10,7 @@ use super::values::Value;
 use super::{MOST_PLACES, Program};
 
 impl<'a> Program<'a> {
-    /// Returns the values that the program gives to a variable.
+    /// Returns the values that the code gives to a variable.
     pub(super) fn values_of(&self, name: &str, depth: usize) -> Vec<Value> {
         let mut values = self.values_of_parameter(name, depth);
         let mut extended: Vec<usize> = Vec::new();
@@ -62,7 +62,7 @@ impl<'a> Program<'a> {
         (before, self.masked.get(at + name.len()..).unwrap_or_default().trim_start())
     }
 
-    /// Returns the expression that the program assigns to a variable at this place: `NAME = …`, `NAME: str = …`, `NAME := …`.
+    /// Returns the expression that the code assigns to a variable at this place: `NAME = …`, `NAME: str = …`, `NAME := …`.
     pub(super) fn assigned(&self, at: usize, name: &str) -> Option<&'a str> {
         let (before, sign) = self.around(at, name);
         let mut from = self.masked.len() - sign.len();

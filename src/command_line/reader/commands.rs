@@ -4,7 +4,7 @@ use std::mem;
 
 use super::evaluated::{hides_value, is_declaration};
 use super::groups::feeds;
-use super::{DEEPEST, LONGEST_SOURCES, MOST, MOST_SHIFTED, Open, Reader, Source, Typed};
+use super::{LONGEST_SOURCES, MAX_COMMANDS, MAX_DEPTH, MOST_SHIFTED, Open, Reader, Source, Typed};
 use crate::command_line::assignments::{Assignment, MOST_CHOSEN, assignment_of_all};
 use crate::command_line::code::{self, Call};
 use crate::command_line::expanded::{Argument, Program, expand, joined, text_for_arithmetic};
@@ -235,11 +235,11 @@ impl Reader {
 
     /// Reads a command once for each value of its variables.
     pub(super) fn each(&mut self, words: &[&Word], streams: &Streams) -> Option<String> {
-        let has_room = self.depth < DEEPEST && !self.is_full();
+        let has_room = self.depth < MAX_DEPTH && !self.is_full();
         match self.variables.varying(words, has_room && self.chosen < MOST_CHOSEN) {
             Some(varying) if has_room => return self.each_value(varying, words, streams),
             // No loop is read further.
-            Some(_) => self.read = MOST,
+            Some(_) => self.read = MAX_COMMANDS,
             None => {}
         }
         self.read += 1;
@@ -345,7 +345,7 @@ impl Reader {
 
     /// Returns true if no more commands are read.
     pub(super) fn is_full(&self) -> bool {
-        self.read >= MOST || self.size > LONGEST_COMMANDS
+        self.read >= MAX_COMMANDS || self.size > LONGEST_COMMANDS
     }
 
     /// Returns true if a word may begin with a variable of PowerShell: `$x.Count`, `"$($x.Name)"`. One that the line sets as Bash
@@ -359,7 +359,7 @@ impl Reader {
     /// Adds a command, and those that it runs.
     pub(super) fn command(&mut self, arguments: &[Argument], streams: &Streams) {
         let Some((first, rest)) = arguments.split_first() else { return };
-        if self.depth >= DEEPEST || self.found.commands.len() >= MOST {
+        if self.depth >= MAX_DEPTH || self.found.commands.len() >= MAX_COMMANDS {
             return self.cut();
         }
         // `xargs` and `find` replace `{}` by a text that the line does not show.
@@ -578,7 +578,7 @@ impl Reader {
         self.runs_arguments = true;
         let run = self.take_from(before);
         self.sources += run.iter().map(String::len).sum::<usize>();
-        if self.found.possible.len() >= MOST || self.sources > LONGEST_SOURCES {
+        if self.found.possible.len() >= MAX_COMMANDS || self.sources > LONGEST_SOURCES {
             return self.cut();
         }
         self.found.possible.extend(run);
@@ -598,7 +598,7 @@ impl Reader {
         let words = arguments.iter().map(|word| word.text.as_str());
         let line = [text.as_str()].into_iter().chain(words).collect::<Vec<_>>().join(" ");
         self.sources += line.len();
-        if self.found.possible.len() >= MOST || self.sources > LONGEST_SOURCES {
+        if self.found.possible.len() >= MAX_COMMANDS || self.sources > LONGEST_SOURCES {
             return self.cut();
         }
         let before = self.found.commands.len();
@@ -617,7 +617,7 @@ impl Reader {
         // Of an unknown value, the commands are unknown. `LESSOPEN='|lesspipe %s'` begins a pipe.
         let text = text.unwrap_or(runners::NOT_SHOWN).trim_start_matches(['|', '-']);
         self.sources += text.len();
-        if self.found.possible.len() >= MOST || self.sources > LONGEST_SOURCES {
+        if self.found.possible.len() >= MAX_COMMANDS || self.sources > LONGEST_SOURCES {
             return self.cut();
         }
         let before = self.found.commands.len();

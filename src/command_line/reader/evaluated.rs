@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use super::{MOST, MOST_SHIFTED, Reader};
+use super::{MAX_COMMANDS, MOST_SHIFTED, Reader};
 use crate::command_line::expanded::{Argument, Program, expand, joined, text_for_arithmetic};
 use crate::command_line::tokens::{Operator, Piece, Token, is_name};
 
@@ -53,7 +53,7 @@ impl Reader {
     /// Adds a command that a shell without `[[` runs. No program has a name that begins with `-`, as in `-f a`.
     pub(super) fn possible(&mut self, words: &[Argument]) {
         let Some((first, rest)) = words.split_first().filter(|(first, _)| !first.text.starts_with('-')) else { return };
-        if self.found.possible.len() >= MOST {
+        if self.found.possible.len() >= MAX_COMMANDS {
             return self.cut();
         }
         let name = match first.program() {

@@ -5,7 +5,7 @@ use std::mem;
 use std::rc::Rc;
 
 use super::commands::Streams;
-use super::{DEEPEST, Reader, Source, Typed};
+use super::{MAX_DEPTH, Reader, Source, Typed};
 use crate::command_line::assignments::assignment;
 use crate::command_line::expanded::{Argument, expand};
 use crate::command_line::tokens::{Operator, Piece, Redirection, Token, Way, Word, begins_command};
@@ -181,7 +181,7 @@ impl Reader {
         let first = arguments.first().filter(|first| first.is_known() && first.content.is_none())?;
         let (_, body) = self.bodies.iter().rev().find(|(name, _)| *name == first.text)?;
         let is_recursive = self.read_functions.contains(&first.text);
-        let has_room = self.read_functions.len() < MOST_CALLS && self.depth + 2 < DEEPEST && !self.is_full();
+        let has_room = self.read_functions.len() < MOST_CALLS && self.depth + 2 < MAX_DEPTH && !self.is_full();
         body.clone().filter(|_| !is_recursive && has_room)
     }
 

@@ -10,7 +10,7 @@ use crate::workspace::openat::open_file;
 use crate::workspace::tree::{Entry, Ignore, Tree};
 
 /// The maximum number of targets that are named for one path.
-const MOST: usize = 200;
+const MAX_TARGETS: usize = 200;
 /// The minimum number of lines by which a file is recognised in another place.
 const FEWEST_LINES: usize = 3;
 
@@ -61,7 +61,7 @@ impl States<'_> {
                 }
             }
         }
-        let bounded = |targets: BTreeSet<&str>| match targets.len() > MOST {
+        let bounded = |targets: BTreeSet<&str>| match targets.len() > MAX_TARGETS {
             true => vec![view::UNREAD_PATH.to_owned()],
             false => targets.into_iter().map(str::to_owned).collect(),
         };
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(targets(None), ["new"]);
         assert_eq!(targets(Some("1\n2\n3\n4\n")), ["new"]);
         assert_eq!(targets(Some("1\n3\n4\n")), [""; 0]);
-        for name in 0..MOST {
+        for name in 0..MAX_TARGETS {
             fs::write(workspace.join(name.to_string()), "").unwrap();
         }
         assert_eq!(targets(None), [view::UNREAD_PATH]);

@@ -27,9 +27,9 @@ pub(super) struct Links {
 
 /// The places that hidden files take in a workspace.
 pub(super) struct Places<'a> {
-    /// The paths of files in folders that others use, too.
+    /// The paths of hidden files in folders that also hold visible files.
     pub(super) files: &'a BTreeSet<PathBuf>,
-    /// The folders that only hidden files use.
+    /// The folders that hold only hidden files.
     pub(super) folders: &'a [PathBuf],
 }
 

@@ -231,6 +231,7 @@ fn differs(number: usize) -> Compared {
         note: None,
         differs: true,
         accepted: false,
+        file_removed: false,
         rejected: false,
         shows_nothing: false,
     }

@@ -10,9 +10,9 @@ use crate::regular;
 use crate::workspace::walk::{Descend, walk};
 
 /// The maximum number of bytes of a file that is read.
-const LARGEST: u64 = 4 << 20;
+const MAX_FILE_BYTES: u64 = 4 << 20;
 /// The maximum number of files that are read.
-const MOST: usize = 20_000;
+const MAX_FILES: usize = 20_000;
 
 /// Returns the parts of the answer that the prompts of a case may contain. `patch` is that of the reference solution.
 pub fn of(case: &Case, patch: &[u8]) -> Vec<Answer> {
@@ -56,7 +56,7 @@ impl TextsFound {
 }
 
 /// Calls `each` with the text of every file below a folder. Returns false if some of them were not read: larger ones than
-/// [`LARGEST`], those after the first [`MOST`], and those that the system does not open.
+/// [`MAX_FILE_BYTES`], those after the first [`MAX_FILES`], and those that the system does not open.
 fn texts_in(folder: &Path, mut each: impl FnMut(String)) -> bool {
     let mut paths = Vec::new();
     let mut is_whole = true;
@@ -65,7 +65,7 @@ fn texts_in(folder: &Path, mut each: impl FnMut(String)) -> bool {
             return Descend::Skip;
         }
         if meta.is_file() {
-            match meta.len() <= LARGEST && paths.len() < MOST {
+            match meta.len() <= MAX_FILE_BYTES && paths.len() < MAX_FILES {
                 true => paths.push(path.to_owned()),
                 false => is_whole = false,
             }
