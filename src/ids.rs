@@ -39,6 +39,13 @@ pub struct TrialRecord {
 }
 
 impl TrialRecord {
+    /// Returns a trial of case `c` without a model, for tests.
+    #[cfg(test)]
+    pub fn for_test(harness: &str, trial: u32) -> Self {
+        let text = serde_json::json!({"case": "c", "harness": harness, "arm": "default", "trial": trial});
+        serde_json::from_value(text).unwrap()
+    }
+
     /// Returns the trial's identity in its run.
     pub fn id(&self) -> TrialId {
         let Self { case, harness, arm, trial, .. } = self.clone();

@@ -757,16 +757,7 @@ mod tests {
 
     #[test]
     fn a_removed_attempt_costs_what_a_later_result_states_though_the_last_attempt_was_interrupted() {
-        let planned = TrialRecord {
-            case: "a".to_owned(),
-            harness: "h".to_owned(),
-            model: None,
-            arm: "default".to_owned(),
-            trial: 1,
-            skip: None,
-            failed_in: None,
-            sandbox: crate::sandbox::Kind::None,
-        };
+        let planned = TrialRecord::for_test("h", 1);
         let earlier = |count, cost_usd| Some(EarlierAttempts { count, cost_usd, ..EarlierAttempts::default() });
         // The numbers of attempts, each with the figures of those before it: own costs are 0.5 US dollars.
         for (attempts, usd) in [

@@ -251,8 +251,8 @@ mod tests {
         }
         for (line, workspace, expected) in [
             ("Error: spawn jest ENOENT", None, true),
-            ("Error: spawn /usr/bin/jest ENOENT", Some("/work/calc"), true),
-            ("Error: spawn /work/calc/bin/calc ENOENT", Some("/work/calc"), false),
+            ("Error: spawn /usr/bin/jest ENOENT", Some("/srv/calc"), true),
+            ("Error: spawn /srv/calc/bin/calc ENOENT", Some("/srv/calc"), false),
             ("Error: spawn ./bin/calc ENOENT", None, false),
         ] {
             assert_eq!(spawned_tool(line, workspace), expected, "{line}");

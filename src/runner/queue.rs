@@ -59,14 +59,15 @@ impl<'a> Queue<'a> {
 mod tests {
     use super::*;
 
-    fn trial(harness: &str, trial: u32) -> TrialRecord {
-        let text = serde_json::json!({"case": "c", "harness": harness, "arm": "default", "trial": trial});
-        serde_json::from_value(text).unwrap()
-    }
-
     #[test]
     fn the_first_trial_with_room_is_next_and_a_retry_goes_first() {
-        let trials = [trial("a", 1), trial("a", 2), trial("b", 1), trial("a", 3), trial("b", 2)];
+        let trials = [
+            TrialRecord::for_test("a", 1),
+            TrialRecord::for_test("a", 2),
+            TrialRecord::for_test("b", 1),
+            TrialRecord::for_test("a", 3),
+            TrialRecord::for_test("b", 2),
+        ];
         let mut queue = Queue::new(trials.iter().map(|trial| (trial, 1)).collect());
         let mut take = |full: &str| {
             let taken = queue.take(|harness| harness != full);

@@ -325,16 +325,7 @@ mod tests {
     }
 
     fn planned() -> TrialRecord {
-        TrialRecord {
-            case: "a".to_owned(),
-            harness: "h".to_owned(),
-            model: None,
-            arm: "default".to_owned(),
-            trial: 1,
-            skip: None,
-            failed_in: None,
-            sandbox: crate::sandbox::Kind::None,
-        }
+        TrialRecord::for_test("h", 1)
     }
 
     #[test]
