@@ -18,6 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 
@@ -33,15 +34,39 @@ def hunks(section: str) -> tuple[str, list[str]]:
     return parts[0], parts[1:]
 
 
+def renames(files: list[tuple[str, list[str]]]) -> dict[int, int]:
+    """Returns for each created file that was moved the deleted file that it was: half of their bytes are in common lines."""
+    def lines(word: str, sign: str) -> dict[int, Counter]:
+        own = {at: "".join(own).splitlines() for at, (head, own) in enumerate(files) if f"\n{word} file mode " in head}
+        return {at: Counter(line[1:] + "\n" for line in all_of_it if line.startswith(sign)) for at, all_of_it in own.items()}
+    def size(of: Counter) -> int:
+        return sum(len(line) * count for line, count in of.items())
+    old, new = lines("deleted", "-"), lines("new", "+")
+    pairs = []
+    for one, removed in old.items():
+        for other, added in new.items():
+            common, most = size(removed & added), max(size(removed), size(added))
+            if most and common * 2 >= most:
+                pairs.append((-common / most, one, other))
+    found = {}
+    for _, one, other in sorted(pairs):
+        if one not in found.values() and other not in found:
+            found[other] = one
+    return found
+
+
 def mutations(patch: str) -> list[tuple[str, str]]:
-    """Returns the patch without each of its hunks, with a name for the hunk."""
+    """Returns the patch without each of its hunks, with a name for the hunk. The halves of a rename are one hunk."""
     files = [hunks(section) for section in sections(patch)]
+    moved = renames(files)
     found = []
     for at, (head, own) in enumerate(files):
+        if at in moved.values():
+            continue
         for number, hunk in enumerate(own):
             rest = []
             for other, (other_head, other_own) in enumerate(files):
-                kept = [it for n, it in enumerate(other_own) if (other, n) != (at, number)]
+                kept = [it for n, it in enumerate(other_own) if (other, n) != (at, number) and other != moved.get(at)]
                 if kept or not other_own:
                     rest.append(other_head + "".join(kept))
             name = head.splitlines()[0].split(" b/")[-1] + " " + hunk.splitlines()[0]

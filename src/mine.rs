@@ -6,13 +6,14 @@
 //!
 //! [`history`] reads the commits, [`role`] decides which files are tests, [`candidate`] drops those that cannot become a
 //! case by their list of files, [`change`] reads the others. [`runner`] recognises how the tests are set up and run,
-//! [`laboratory`] runs them before and after the commit, and [`commit_tests`] and [`left_out`] decide which tests the case
-//! rests on. [`hunks`] splits the fix, so that the laboratory can show what of it the tests notice, and [`choice`] prefers
-//! the cases whose tests notice all of it. [`prompt`] and [`leaks`](crate::audit::leaks) make the draft of the prompt,
-//! [`interface`] finds the names that tests expect of each solution, among those that [`members`], [`options`] and
-//! [`fields`] find in the hunks of the fix ([`patched`]), [`write`] writes the case, and [`sound`] tests it in fresh
-//! workspaces. [`journal`] keeps each result for `--resume`. [`miner`] takes a commit through these steps, and [`draft`]
-//! puts the case together. [`reservations`] has the texts that the case and the report have in common.
+//! and [`package`] in which folder, [`laboratory`] runs them before and after the commit, and [`commit_tests`] and
+//! [`left_out`] decide which tests the case rests on. [`hunks`] splits the fix, so that the laboratory can show what
+//! of it the tests notice, and [`choice`] prefers the cases whose tests notice all of it. [`prompt`] and
+//! [`leaks`](crate::audit::leaks) make the draft of the prompt, [`interface`] finds the names that tests expect of
+//! each solution, among those that [`members`], [`options`] and [`fields`] find in the hunks of the fix
+//! ([`patched`]), [`write`] writes the case, and [`sound`] tests it in fresh workspaces. [`journal`] keeps each
+//! result for `--resume`. [`miner`] takes a commit through these steps, and [`draft`] puts the case together.
+//! [`reservations`] has the texts that the case and the report have in common.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -22,6 +23,7 @@ use serde_json::json;
 
 use crate::judge::Judges;
 use crate::model_client::ModelName;
+use crate::process::memory;
 use crate::secrets::{Masker, known_forms};
 use crate::trial::{Engine, TrialError};
 use crate::values::Time;
@@ -44,6 +46,7 @@ mod lock;
 mod members;
 mod miner;
 mod options;
+mod package;
 mod patched;
 pub mod prompt;
 mod protection;
@@ -68,9 +71,11 @@ use runner::{Given, below_the_top};
 use write::Place;
 
 /// The maximum number of tests in each list of a case.
-const MOST_TESTS: usize = 1000;
+const MAX_TESTS: usize = 1000;
+/// The maximum number of candidates that are looked at to find a test runner that is installed.
+const MAX_CHECKED_CANDIDATES: usize = 20;
 /// The version of the mining rules: a change of the rules makes the state of an older version unusable.
-const VERSION: u32 = 19;
+const VERSION: u32 = 20;
 
 /// The settings of `evals mine`.
 #[derive(Debug, Clone)]
@@ -95,6 +100,8 @@ pub struct Settings {
     pub max_lines: u64,
     /// The timeout of a run of the tests.
     pub timeout: Time,
+    /// The limit of the memory of a command, in bytes. Absent: half of the machine's.
+    pub memory: Option<u64>,
     /// True if commands run in bubblewrap.
     pub is_confined: bool,
     /// The model that writes the prompts again.
@@ -255,9 +262,7 @@ pub async fn mine(
     let dropped = all_at_sight(repository, &commits, settings.max_lines).await?;
     let open: Vec<&Commit> = commits.iter().filter(|commit| !dropped.contains_key(&commit.id)).collect();
     told(MineEvent::Read { commits: commits.len(), candidates: open.len() });
-    if let Some(newest) = open.first() {
-        check_runner(engine, repository, newest, settings).await?;
-    }
+    check_runner(engine, repository, &open, settings).await?;
     let with = made_with(repository, settings);
     std::fs::create_dir_all(&settings.out).map_err(FileError::io("make", &settings.out))?;
     let _lock = lock::lock(&settings.out).await?;
@@ -265,8 +270,9 @@ pub async fn mine(
         check_places(settings, &open, &with, told)?;
     }
     let mut state = State::open(&settings.state, &with, settings.resume)?;
-    let laboratory =
+    let mut laboratory =
         Laboratory::new(engine.temporary.clone(), engine.env.clone(), settings.is_confined, settings.repeat);
+    laboratory.memory = settings.memory.or_else(memory::half_of_the_machine);
     let mut miner = Miner { engine, judges, repository, settings, laboratory, secrets, flaky: BTreeSet::new() };
     let mut candidates: Vec<Looked> = Vec::new();
     for commit in &commits {
@@ -409,6 +415,7 @@ fn deciding(settings: &Settings) -> String {
         hunks,
         max_lines,
         timeout,
+        memory,
         is_confined,
         rewrite,
         project: _,
@@ -428,6 +435,7 @@ fn deciding(settings: &Settings) -> String {
         "hunks": hunks,
         "max-lines": max_lines,
         "timeout": timeout.to_string(),
+        "memory": memory,
         "is-confined": is_confined,
         "rewrite": rewrite.as_ref().map(ToString::to_string),
     });
@@ -460,26 +468,46 @@ async fn all_at_sight(
     Ok(dropped)
 }
 
-/// Checks that the runner of the newest candidate was recognised and is installed.
+/// Checks that a runner of the newest candidates was recognised and is installed. Without that of a package below the top, other
+/// packages may still be mined.
 async fn check_runner(
     engine: &Engine,
     repository: &Repository,
-    newest: &Commit,
+    newest: &[&Commit],
     settings: &Settings,
 ) -> Result<(), MineError> {
-    let Some(parent) = &newest.parent else { return Ok(()) };
-    let change = change::read(repository, newest, parent).await?;
-    let found = recipes_of(&change, settings);
-    let Some(recipe) = found.first() else {
-        let below = below_the_top(&change.after, &change.changed_tests);
-        return Err(MineError::NoRunner {
+    let (mut not_installed, mut below) = (None, None);
+    for commit in newest.iter().take(MAX_CHECKED_CANDIDATES) {
+        let Some(parent) = &commit.parent else { continue };
+        let change = change::read(repository, commit, parent).await?;
+        let found = recipes_of(&change, settings);
+        let Some(recipe) = found.first() else {
+            if !change.packages.is_empty() {
+                return Ok(());
+            }
+            below.get_or_insert_with(|| below_the_top(&change.after, &change.changed_tests));
+            continue;
+        };
+        let missing = laboratory::missing(recipe, &engine.env);
+        let Some(why) = missing.or_else(|| laboratory::missing_of(&settings.given, &engine.env)) else {
+            return Ok(());
+        };
+        let is_of_all = recipe.folder.is_empty();
+        not_installed.get_or_insert(why);
+        if is_of_all {
+            break;
+        }
+    }
+    if let Some(why) = not_installed {
+        return Err(MineError::NotInstalled(why));
+    }
+    match below {
+        None => Ok(()),
+        Some(below) => Err(MineError::NoRunner {
             repo: repository.folder.display().to_string(),
             below: below.map(|below| format!("; {below}")).unwrap_or_default(),
-        });
-    };
-    let missing = laboratory::missing(recipe, &engine.env);
-    let missing = missing.or_else(|| laboratory::missing_of(&settings.given, &engine.env));
-    missing.map_or(Ok(()), |why| Err(MineError::NotInstalled(why)))
+        }),
+    }
 }
 
 /// Masks the secrets of texts: the values of this machine's variables, and secrets of known forms.
@@ -516,6 +544,7 @@ mod tests {
             hunks: 30,
             max_lines: 2000,
             timeout: Time(Duration::from_secs(600)),
+            memory: None,
             is_confined: true,
             rewrite: None,
             state: ".evals/mine".into(),
@@ -541,6 +570,7 @@ mod tests {
             deciding(&Settings { hunks: 3, ..settings.clone() }),
             deciding(&Settings { max_lines: 3, ..settings.clone() }),
             deciding(&Settings { timeout: Time(Duration::from_secs(6)), ..settings.clone() }),
+            deciding(&Settings { memory: Some(1 << 30), ..settings.clone() }),
             deciding(&Settings { is_confined: false, ..settings.clone() }),
             deciding(&Settings { rewrite: "anthropic:claude-opus-4-8".parse().ok(), ..settings }),
         ];

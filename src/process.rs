@@ -20,6 +20,7 @@ mod escaped;
 pub mod file_size;
 mod idle;
 mod link;
+pub mod memory;
 mod output;
 mod program;
 mod read_buffer;
@@ -74,6 +75,11 @@ impl Group {
     /// Takes the engine's ends of the program's standard streams. They can be taken only once.
     pub fn pipes(&mut self) -> Pipes {
         std::mem::take(&mut self.pipes)
+    }
+
+    /// Returns the process around everything that the program starts: its supervisor or sandbox, or the program itself.
+    pub fn root(&self) -> Option<Pid> {
+        self.pid
     }
 
     /// Returns true if the supervisor was ended or stopped from outside while its program ran.

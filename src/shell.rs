@@ -1,4 +1,4 @@
-//! Runs a command to its end in a workspace: setup steps and grading commands. Time and output are limited.
+//! Runs a command to its end in a workspace: setup steps and grading commands. Time and output are limited, and memory if asked.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 
 use crate::engine_clock::timeout;
-use crate::process::{Group, Pipes, Stdin, Stream, Tail};
+use crate::process::{Group, Pipes, Stdin, Stream, Tail, memory};
 use crate::sandbox::TrialSandbox;
 use crate::trace::Exit;
 
@@ -19,6 +19,8 @@ pub struct Shell {
     pub env: BTreeMap<String, String>,
     /// The sandbox in which the command runs, if any.
     pub inside: Option<TrialSandbox>,
+    /// The limit of the memory of a command and of everything that it starts, in bytes. Absent: no limit.
+    pub memory: Option<u64>,
 }
 
 /// The command to run.
@@ -33,8 +35,10 @@ pub enum Command {
 /// The outcome of a command that ran.
 #[derive(Debug, Clone)]
 pub struct CommandOutcome {
-    /// The exit of the command. Absent if the command exceeded the timeout.
+    /// The exit of the command. Absent if the command exceeded the timeout or the limit of memory.
     pub exit: Option<Exit>,
+    /// The limit of memory in bytes, if the command exceeded it and was ended.
+    pub memory_limit: Option<u64>,
     /// The end of standard output, at most [`KEPT`] bytes unless more was asked for.
     pub stdout: Vec<u8>,
     /// The end of standard error, as long.
@@ -42,6 +46,11 @@ pub struct CommandOutcome {
 }
 
 impl CommandOutcome {
+    /// Returns how the command was ended if it exceeded the limit of memory, as the end of a sentence about it.
+    pub fn memory_exceeded(&self) -> Option<String> {
+        self.memory_limit.map(|limit| format!("used more than {} of memory and was ended", memory::shown(limit)))
+    }
+
     /// Returns the last lines of the output as they are, for the end of a message: of standard error, and of standard output,
     /// to which many test runners write their errors.
     pub fn end(&self) -> String {
@@ -70,7 +79,7 @@ impl CommandOutcome {
 pub const KEPT: usize = 1 << 20;
 
 impl Shell {
-    /// Runs a command to its end or its timeout, and ends all processes that it left running.
+    /// Runs a command to its end, its timeout or its limit of memory, and ends all processes that it left running.
     ///
     /// # Errors
     /// Returns an error if the program cannot be started.
@@ -111,19 +120,32 @@ impl Shell {
                 let _ = pipe.write_all(&bytes).await;
             });
         }
+        let root = group.root();
         let (mut out, mut err) = (Tail::of(kept), Tail::of(kept));
         let reading = output.during(group.wait(), |stream, bytes| {
             let tail = if stream == Stream::Stdout { &mut out } else { &mut err };
             tail.push(bytes);
         });
-        let exit = timeout(limit, reading).await;
+        let watching = async {
+            match self.memory.zip(root) {
+                Some((limit, root)) => {
+                    memory::exceeded(root, limit).await;
+                    limit
+                }
+                None => std::future::pending().await,
+            }
+        };
+        let (exit, memory_limit) = tokio::select! {
+            exit = timeout(limit, reading) => (exit, None),
+            limit = watching => (None, Some(limit)),
+        };
         if exit.is_some() {
             output.rest(Stream::Stdout, |bytes| _ = out.push(bytes)).await;
             output.rest(Stream::Stderr, |bytes| _ = err.push(bytes)).await;
         }
         group.kill(|_| {}).await;
         group.end_escaped().await;
-        Ok(CommandOutcome { exit, stdout: out.to_vec(), stderr: err.to_vec() })
+        Ok(CommandOutcome { exit, memory_limit, stdout: out.to_vec(), stderr: err.to_vec() })
     }
 }
 
@@ -135,7 +157,7 @@ mod tests {
         // A separate folder: processes in it belong to the command and are ended with it.
         let folder = tempfile::tempdir().unwrap();
         let env = [("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())].into();
-        let shell = Shell { folder: folder.path().to_owned(), env, inside: None };
+        let shell = Shell { folder: folder.path().to_owned(), env, ..Shell::default() };
         let stdin = stdin.map(|text| text.as_bytes().to_vec());
         shell.run(&Command::Line(line.into()), stdin, Duration::from_millis(ms)).await.unwrap()
     }
@@ -182,6 +204,20 @@ mod tests {
     async fn a_command_over_its_time_has_no_exit() {
         let ran = run("echo before; sleep 300", None, 3000).await;
         assert_eq!((ran.exit, &ran.stdout[..]), (None, &b"before\n"[..]));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn a_command_over_its_memory_has_no_exit_and_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let env = [("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())].into();
+        let shell = Shell { folder: folder.path().to_owned(), env, inside: None, memory: Some(20 << 20) };
+        let line = "x=$(head -c 60000000 /dev/zero | tr '\\0' x); sleep 300";
+        let ran = shell.run(&Command::Line(line.to_owned()), None, Duration::from_secs(60)).await.unwrap();
+        assert_eq!((ran.exit, ran.memory_limit), (None, Some(20 << 20)));
+        assert_eq!(ran.memory_exceeded().as_deref(), Some("used more than 20 MiB of memory and was ended"));
+        let ran = shell.run(&Command::Line("exit 3".to_owned()), None, Duration::from_secs(60)).await.unwrap();
+        assert_eq!((ran.exit.and_then(|exit| exit.code), ran.memory_limit), (Some(3), None));
     }
 
     #[tokio::test]

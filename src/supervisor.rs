@@ -47,7 +47,7 @@ pub const REQUESTS: &str = "--requests";
 /// The first byte of a message with the program's streams. No order has it.
 pub const BEGIN: u8 = b'S';
 /// The maximum length of a request in bytes. The socket takes so much at once; a longer command line is passed as arguments.
-const MOST_OF_A_REQUEST: usize = 32 << 10;
+const MAX_REQUEST_BYTES: usize = 32 << 10;
 /// The bytes before the words of a request: [`BEGIN`] and the length of the words.
 const HEAD: usize = 5;
 
@@ -69,7 +69,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// Returns the byte of the order.
+    /// Returns the byte by which the order is sent to the supervisor.
     pub fn byte(self) -> u8 {
         match self {
             Order::Term => b'T',
@@ -172,7 +172,7 @@ impl Request<'_> {
         let arguments = self.arguments.iter().map(String::as_bytes);
         let variables = self.env.iter().flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
         for word in place.into_iter().chain(arguments).chain(variables) {
-            if word.contains(&0) || message.len() + word.len() >= MOST_OF_A_REQUEST {
+            if word.contains(&0) || message.len() + word.len() >= MAX_REQUEST_BYTES {
                 return None;
             }
             message.extend_from_slice(word);
@@ -408,7 +408,7 @@ const CLOSED_ON_EXEC: RecvFlags = RecvFlags::empty();
 /// Returns the length of a whole request, once its head has arrived.
 fn length_of_request(heard: &[u8]) -> Option<usize> {
     let length = u32::from_le_bytes(heard.get(1..HEAD)?.try_into().ok()?);
-    Some(HEAD + usize::try_from(length).ok()?.min(MOST_OF_A_REQUEST))
+    Some(HEAD + usize::try_from(length).ok()?.min(MAX_REQUEST_BYTES))
 }
 
 /// Receives the program's standard streams and the message with them, whose length `length` receives as soon as it
@@ -552,7 +552,7 @@ impl Supervised {
 }
 
 /// Returns all living processes below a process.
-fn below(root: i32) -> Vec<i32> {
+pub fn below(root: i32) -> Vec<i32> {
     let mut found = Vec::new();
     let mut left = vec![root];
     while let Some(pid) = left.pop() {
@@ -660,7 +660,7 @@ mod tests {
     #[test]
     fn words_that_are_too_long_or_that_the_system_rejects_are_no_request() {
         let env = BTreeMap::new();
-        for argument in ["a\0b".to_owned(), "x".repeat(MOST_OF_A_REQUEST)] {
+        for argument in ["a\0b".to_owned(), "x".repeat(MAX_REQUEST_BYTES)] {
             let arguments = [argument];
             let request =
                 Request { folder: Path::new("/"), program: Path::new("/x"), arguments: &arguments, env: &env };

@@ -23,6 +23,7 @@ use crate::report::page::terminal::write;
 use crate::run::folder::write_gitignore;
 use crate::sandbox::bwrap;
 use crate::text::{first_chars, plural};
+use crate::trial::Engine;
 use crate::values::{PathGlob, Time};
 
 /// The folder of the state, in the project.
@@ -62,6 +63,9 @@ pub struct MineArgs {
     /// Timeout of one run of the tests
     #[arg(long, value_name = "TIME", default_value = "10m")]
     timeout: Time,
+    /// Memory limit of a set-up command or test run, such as 4GiB (default: half the machine's)
+    #[arg(long, value_name = "SIZE", value_parser = memory_size)]
+    memory: Option<u64>,
     /// Drop commits with more changed lines
     #[arg(long, value_name = "N", default_value_t = 2000)]
     max_lines: u64,
@@ -105,7 +109,7 @@ pub fn run(args: &MineArgs) -> Result<u8, CliError> {
         return Err(CliError::unreadable("--timeout is 0, so no test could end in time"));
     }
     let temporary = engine::temporary()?;
-    let engine = engine::engine(&temporary, on_interrupt(), Vec::new())?;
+    let engine = Engine { memory: args.memory, ..engine::engine(&temporary, on_interrupt(), Vec::new())? };
     let engine = match &args.rewrite {
         None => engine,
         Some(model) => {
@@ -143,6 +147,7 @@ pub fn run(args: &MineArgs) -> Result<u8, CliError> {
             hunks: args.hunks,
             max_lines: args.max_lines,
             timeout: args.timeout,
+            memory: args.memory,
             is_confined,
             rewrite: args.rewrite.clone(),
             state: project::root().join(STATE),
@@ -194,6 +199,17 @@ fn is_confined(asked: Option<Sandbox>) -> Result<bool, CliError> {
     }
 }
 
+/// Reads a size such as `4GiB` or `512MiB`.
+fn memory_size(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, u32); 4] = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("TiB", 40)];
+    let read = || {
+        let (unit, shift) = UNITS.into_iter().find(|(unit, _)| text.ends_with(*unit))?;
+        let number: u64 = text.strip_suffix(unit)?.trim_end().parse().ok()?;
+        number.checked_mul(1_u64 << shift).filter(|bytes| *bytes > 0)
+    };
+    read().ok_or_else(|| "write a whole number and KiB, MiB, GiB or TiB, such as 4GiB".to_owned())
+}
+
 /// Opens a repository. One that is named by a URL is cloned first.
 async fn open(repo: &str, env: BTreeMap<String, String>) -> Result<(Repository, Option<String>), CliError> {
     let is_folder = Path::new(repo).exists();
@@ -222,8 +238,8 @@ fn paths(args: &MineArgs, repository: &Repository) -> Vec<String> {
         return Vec::new();
     }
     terminal::note(format_args!(
-        "note: only commits of {top} that change {glob} are looked at (--paths), because {} is a folder of it; set-up and tests \
-         run at its top",
+        "note: only commits of {top} that change {glob} are looked at (--paths), because {} is a folder of it; commands \
+         of --setup and --test run at its top",
         args.repo
     ));
     vec![glob]
@@ -343,6 +359,16 @@ fn print(mined: &Mined, format: OutputFormat) -> Result<(), CliError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_size_of_memory_has_a_unit() {
+        for (text, bytes) in [("4GiB", Some(4 << 30)), ("512 MiB", Some(512 << 20)), ("1KiB", Some(1024))] {
+            assert_eq!(memory_size(text).ok(), bytes, "{text}");
+        }
+        for text in ["", "4", "4GB", "0GiB", "-1GiB", "1.5GiB", "GiB", "99999999999TiB"] {
+            assert!(memory_size(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn a_folder_is_a_glob_of_its_files() {

@@ -13,20 +13,14 @@ pub enum Dropped {
     /// The commit changes no test.
     NoTests,
     /// The commit changes tests only inside files of code, which an agent may change.
-    TestsInCode {
-        /// The files.
-        files: Vec<String>,
-    },
+    TestsInCode { files: Vec<String> },
     /// Tests are links to files that an agent may change.
     LooseLinks {
         /// The links, each with its target.
         links: Vec<String>,
     },
     /// Files that the commit changes may be code or data of its tests.
-    Doubtful {
-        /// The files.
-        files: Vec<String>,
-    },
+    Doubtful { files: Vec<String> },
     /// The commit changes no code.
     NoCode,
     /// The commit is too large.
@@ -52,6 +46,11 @@ pub enum Dropped {
     NoRunner {
         /// A part of a message about manifests below the top.
         below: Option<String>,
+    },
+    /// The changed tests belong to several packages below the top, each with a runner of its own.
+    SeveralPackages {
+        /// The folders of the packages.
+        folders: Vec<String>,
     },
     /// The set-up or the tests do not run with the commit.
     BuildFails {
@@ -85,16 +84,12 @@ pub enum Dropped {
     },
     /// The commit's tests do not notice some of its hunks, and there are enough other cases.
     Unnoticed {
-        /// The hunks.
         hunks: Vec<String>,
         /// The number of hunks that were tried.
         tried: usize,
     },
     /// Settings are not protected, because a test needs their change, and there are enough other cases.
-    OpenSettings {
-        /// The files.
-        files: Vec<String>,
-    },
+    OpenSettings { files: Vec<String> },
 }
 
 impl fmt::Display for Dropped {
@@ -128,6 +123,10 @@ impl fmt::Display for Dropped {
             Dropped::NoRunner { below } => {
                 f.write_str("no test runner was recognised; name the command that runs the tests with --test COMMAND")?;
                 below.iter().try_for_each(|below| write!(f, "; {below}"))
+            }
+            Dropped::SeveralPackages { folders } => {
+                let some = crate::text::some_of(folders.iter().map(|folder| format!("`{folder}`")), 5);
+                write!(f, "its tests are in several packages: {some}; name a command that runs them all with --test COMMAND")
             }
             Dropped::BuildFails { why } => write!(f, "the build fails: {why}"),
             Dropped::Cut { why } => write!(f, "it is not known which tests fail: {why}"),

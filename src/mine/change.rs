@@ -7,6 +7,7 @@ use super::candidate::is_utf8;
 use super::history::{Changed, Commit};
 use super::hunks;
 use super::language::{Language, NODE, PYTHON};
+use super::package::{self, Found, Package};
 use super::prompt::Sources;
 use super::repository::{DIFF_TREE, Repository, RepositoryError};
 use super::role::{self, Role, Roles};
@@ -35,19 +36,19 @@ mod usage;
 use node_names::Names;
 
 /// The maximum number of hidden files. If a repository has more tests, only the changed ones are hidden.
-const MOST_HIDDEN: usize = 2000;
+const MAX_HIDDEN_FILES: usize = 2000;
 /// The maximum number of bytes of hidden files. If a repository has more, only the changed tests are hidden.
-const LARGEST_HIDDEN: u64 = 20 << 20;
+const MAX_HIDDEN_BYTES: u64 = 20 << 20;
 /// The maximum number of bytes of a text that is read.
-const LARGEST_TEXT: u64 = 1 << 20;
+const MAX_TEXT_BYTES: u64 = 1 << 20;
 /// The maximum number of bytes of lines with a name that are read.
-const LARGEST_FOUND: usize = 4 << 20;
+const MAX_FOUND_BYTES: usize = 4 << 20;
 /// The maximum number of words that are searched for.
-const MOST_WORDS: usize = 200;
+const MAX_SEARCHED_WORDS: usize = 200;
 /// Extensions of release notes.
 const OF_NOTES: [&str; 10] = ["", "adoc", "markdown", "md", "org", "pod", "rdoc", "rst", "textile", "txt"];
 /// The maximum number of lines of release notes in a prompt.
-const MOST_NOTES: usize = 20;
+const MAX_NOTE_LINES: usize = 20;
 
 /// A candidate, as read from the repository.
 #[derive(Debug, Clone, Default)]
@@ -58,6 +59,10 @@ pub struct Change {
     pub before: Tree,
     /// The roles of the files of both.
     pub roles: Roles,
+    /// The package below the top that all of the changed tests belong to.
+    pub package: Option<Package>,
+    /// The folders of the packages that the changed tests belong to, if there are several.
+    pub packages: Vec<String>,
     /// The tests that the commit changes or adds.
     pub changed_tests: Vec<String>,
     /// The tests that the commit deletes.
@@ -217,7 +222,20 @@ pub async fn read(repository: &Repository, commit: &Commit, parent: &str) -> Res
     let before = tree(repository, &entries_before, describes_the_project).await?;
     let (changed_tests, removed_tests): (Vec<String>, Vec<String>) =
         tests.into_iter().partition(|path| after.has(path));
-    let removed_tests = removed_tests.into_iter().filter(|path| before.has(path)).collect();
+    let removed_tests: Vec<String> = removed_tests.into_iter().filter(|path| before.has(path)).collect();
+    let (package, packages) = match package::find(&after, &[&changed_tests[..], &removed_tests].concat()) {
+        Found::Top => (None, Vec::new()),
+        Found::One(folder) => {
+            let start = format!("{folder}/");
+            let is_needed = |path: &str| path.strip_prefix(&start).is_some_and(describes_the_project);
+            let (inside, inside_before) =
+                (tree(repository, &entries, is_needed).await?, tree(repository, &entries_before, is_needed).await?);
+            let workspaces = package::workspaces(&after, &folder);
+            let (after, before) = (inside.below(&folder), inside_before.below(&folder));
+            (Some(Package { folder, workspaces, after, before }), Vec::new())
+        }
+        Found::Several(folders) => (None, folders),
+    };
     // The agent could change the other tests, too.
     let mut hidden = all_tests(&entries, &roles).unwrap_or_else(|| changed_tests.clone());
     hidden.extend(own.iter().filter(|path| is_utf8(path)).cloned());
@@ -256,6 +274,8 @@ pub async fn read(repository: &Repository, commit: &Commit, parent: &str) -> Res
         after,
         before,
         roles,
+        package,
+        packages,
         changed_tests,
         removed_tests,
         hidden,
@@ -287,7 +307,7 @@ fn all_tests(entries: &BTreeMap<String, Entry>, roles: &Roles) -> Option<Vec<Str
     };
     let tests = || entries.iter().filter(is_test);
     let is_small =
-        tests().count() <= MOST_HIDDEN && tests().map(|(_, entry)| entry.size).sum::<u64>() <= LARGEST_HIDDEN;
+        tests().count() <= MAX_HIDDEN_FILES && tests().map(|(_, entry)| entry.size).sum::<u64>() <= MAX_HIDDEN_BYTES;
     is_small.then(|| tests().map(|(path, _)| path.clone()).collect())
 }
 
@@ -355,7 +375,7 @@ async fn tree(
 ) -> Result<Tree, RepositoryError> {
     let wanted: Vec<(&String, &Entry)> = entries
         .iter()
-        .filter(|(path, entry)| entry.mode.is_file() && entry.size <= LARGEST_TEXT && is_needed(path))
+        .filter(|(path, entry)| entry.mode.is_file() && entry.size <= MAX_TEXT_BYTES && is_needed(path))
         .collect();
     let texts = texts(repository, &wanted).await?;
     Ok(Tree { files: entries.keys().cloned().collect(), texts })
@@ -449,7 +469,7 @@ pub async fn sources(repository: &Repository, commit: &Commit, parent: &str) -> 
     let notes = String::from_utf8_lossy(&notes);
     let added = notes.lines().filter(|line| !line.starts_with("+++")).filter_map(|line| line.strip_prefix('+'));
     let notes: Vec<String> =
-        added.map(str::trim_end).filter(|line| !line.is_empty()).take(MOST_NOTES).map(str::to_owned).collect();
+        added.map(str::trim_end).filter(|line| !line.is_empty()).take(MAX_NOTE_LINES).map(str::to_owned).collect();
     Ok(Sources { message: commit.message.clone(), notes, named, changes_tests: false })
 }
 
@@ -485,12 +505,12 @@ pub async fn unknown_names(
     names: BTreeSet<String>,
 ) -> Result<BTreeSet<String>, RepositoryError> {
     let mut unknown = BTreeSet::new();
-    for name in names.into_iter().take(MOST_WORDS) {
+    for name in names.into_iter().take(MAX_SEARCHED_WORDS) {
         let search = ["grep", "-z", "-w", "-I", "-F", "-e", &name, commit, "--"];
         let mut found = Vec::new();
         let take = |bytes: &[u8]| {
             found.extend_from_slice(bytes);
-            found.len() <= LARGEST_FOUND
+            found.len() <= MAX_FOUND_BYTES
         };
         let searched = repository.stream(&search, None, &BTreeMap::new(), take).await;
         match searched {
@@ -503,7 +523,7 @@ pub async fn unknown_names(
         }
         let lines = String::from_utf8_lossy(&found);
         // A name with more occurrences is known.
-        if found.len() <= LARGEST_FOUND && !lines.lines().any(|line| has_name(line, commit, roles, &name)) {
+        if found.len() <= MAX_FOUND_BYTES && !lines.lines().any(|line| has_name(line, commit, roles, &name)) {
             unknown.insert(name);
         }
     }
@@ -532,7 +552,7 @@ pub async fn unknown_words(
     words: BTreeSet<String>,
 ) -> Result<BTreeSet<String>, RepositoryError> {
     let mut unknown = BTreeSet::new();
-    for word in words.into_iter().take(MOST_WORDS) {
+    for word in words.into_iter().take(MAX_SEARCHED_WORDS) {
         let search = ["grep", "-q", "-w", "-I", "-F", "-e", &word, commit, "--"];
         match repository.line(&search).await {
             Ok(_) => {}
@@ -590,17 +610,17 @@ mod tests {
     #[test]
     fn all_tests_are_hidden_unless_they_are_too_many_or_too_large() {
         let entry = |mode: &str, size: u64| Entry { mode: Mode::of(mode), object: String::new(), size };
-        let most = || (0..MOST_HIDDEN).map(|n| (format!("tests/{n}.py"), entry("100644", 1)));
+        let most = || (0..MAX_HIDDEN_FILES).map(|n| (format!("tests/{n}.py"), entry("100644", 1)));
         let of = |more: Vec<(&str, Entry)>| {
             let entries = most().chain(more.into_iter().map(|(path, entry)| (path.to_owned(), entry))).collect();
             all_tests(&entries, &Roles::default()).map(|tests| tests.len())
         };
-        assert_eq!(of(vec![("src/a.py", entry("100644", 1))]), Some(MOST_HIDDEN));
+        assert_eq!(of(vec![("src/a.py", entry("100644", 1))]), Some(MAX_HIDDEN_FILES));
         // A submodule is not hidden.
-        assert_eq!(of(vec![("tests/sub", entry("160000", 0))]), Some(MOST_HIDDEN));
+        assert_eq!(of(vec![("tests/sub", entry("160000", 0))]), Some(MAX_HIDDEN_FILES));
         assert_eq!(of(vec![("tests/link.py", entry("120000", 1))]), None);
         assert_eq!(of(vec![("tests/run", entry("100755", 1))]), None);
-        let large = BTreeMap::from([("tests/a.bin".to_owned(), entry("100644", LARGEST_HIDDEN + 1))]);
+        let large = BTreeMap::from([("tests/a.bin".to_owned(), entry("100644", MAX_HIDDEN_BYTES + 1))]);
         assert_eq!(all_tests(&large, &Roles::default()), None);
     }
 }

@@ -7,9 +7,9 @@ use serde_json::json;
 use super::change::{self, Change};
 use super::commit_tests::{CommitTests, sample};
 use super::miner::{Miner, Tested};
-use super::runner::Runner;
+use super::runner::Recipe;
 use super::write::{self, Draft, Place};
-use super::{MOST_TESTS, MineError, Settings, hunks, interface, left_out, prompt, protection, reservations, rewrite};
+use super::{MAX_TESTS, MineError, Settings, hunks, interface, left_out, prompt, protection, reservations, rewrite};
 use crate::audit::{definitions, leaks};
 use crate::case::provenance::{Hunks, Provenance};
 use crate::text::plural;
@@ -35,9 +35,9 @@ fn remarks(sorted: &CommitTests, change: &Change, open_settings: &[String]) -> V
         ("fail before the commit and pass after it", "fail-to-pass", &sorted.fail_to_pass),
         ("pass before and after the commit", "pass-to-pass", &sorted.pass_to_pass),
     ] {
-        if tests.len() > MOST_TESTS {
+        if tests.len() > MAX_TESTS {
             let all = plural(tests.len(), "test");
-            remarks.push(format!("{all} {what}; {MOST_TESTS} of them, evenly spread, are in `{key}`."));
+            remarks.push(format!("{all} {what}; {MAX_TESTS} of them, evenly spread, are in `{key}`."));
         }
     }
     if !sorted.left_out.is_empty() {
@@ -91,19 +91,19 @@ fn remarks(sorted: &CommitTests, change: &Change, open_settings: &[String]) -> V
 fn protected(
     sorted: &CommitTests,
     change: &Change,
-    runner: Runner,
+    recipe: &Recipe,
     command: Option<&str>,
     closed: &[String],
 ) -> Vec<String> {
     let mut patched = hunks::files(&change.patch);
     patched.retain(|path| !closed.contains(path));
-    let mut protect = protection::globs(change, &patched, runner);
+    let mut protect = protection::globs(change, &patched, recipe.runner);
     protect.extend(protection::of_helpers(change, &patched));
     if let Some(command) = command {
         protect.extend(protection::named(command, &change.before, &patched));
     }
     protect.extend(protection::missing(closed, &protect));
-    for path in protection::of_tests(runner, sorted, change, &patched) {
+    for path in protection::of_tests(recipe.runner, &recipe.path(), sorted, change, &patched) {
         if !protect.contains(&path) {
             protect.push(path);
         }
@@ -139,11 +139,11 @@ impl Miner<'_> {
         }
         for (key, tests) in [("fail-to-pass", &sorted.fail_to_pass), ("pass-to-pass", &sorted.pass_to_pass)] {
             if !tests.is_empty() {
-                grader.insert(key.to_owned(), json!(sample(tests, MOST_TESTS)));
+                grader.insert(key.to_owned(), json!(sample(tests, MAX_TESTS)));
             }
         }
         remarks.extend(self::remarks(sorted, change, open_settings));
-        let protect = protected(sorted, change, recipe.runner, command, &closed);
+        let protect = protected(sorted, change, recipe, command, &closed);
         let prompt_by = match &self.settings.rewrite {
             Some(model) if is_rewritten => format!("rewritten by {model}"),
             _ => "commit message".to_owned(),

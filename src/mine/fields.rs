@@ -204,7 +204,6 @@ pub(super) fn is_assigned(after: &str) -> bool {
     after.starts_with('=') && !after.starts_with("==") && !after.starts_with("=>")
 }
 
-/// Returns true if a text is a name.
 fn is_name(text: &str) -> bool {
     !text.is_empty() && first_name(text) == text
 }

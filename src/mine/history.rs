@@ -6,9 +6,9 @@ use super::repository::{DIFF_TREE, Repository, RepositoryError};
 use super::role::{Role, Sight};
 
 /// The maximum number of changed files that are read of a commit.
-const MOST_FILES: usize = 5000;
+const MAX_CHANGED_FILES: usize = 5000;
 /// The maximum number of bytes of a commit's message and file list.
-const LONGEST: usize = 4 << 20;
+const MAX_ENTRY_BYTES: usize = 4 << 20;
 
 /// The character before each commit in git's output.
 const BEGIN: u8 = 0x1e;
@@ -159,7 +159,7 @@ impl Reader {
                 Some((last, text)) if *last == BEGIN => (text, true),
                 _ => (part, false),
             };
-            if self.open.len() + text.len() <= LONGEST {
+            if self.open.len() + text.len() <= MAX_ENTRY_BYTES {
                 self.open.extend_from_slice(text);
             } else {
                 self.is_cut = true;
@@ -194,9 +194,9 @@ fn commit(text: &str) -> Option<Commit> {
     let listed = fields.next()?;
     // A line end is before the first file; others are parts of names.
     let all = listed.split('\0').map(|line| line.trim_start_matches('\n')).filter_map(changed);
-    let mut files: Vec<Changed> = all.take(MOST_FILES + 1).collect();
-    let is_cut = files.len() > MOST_FILES;
-    files.truncate(MOST_FILES);
+    let mut files: Vec<Changed> = all.take(MAX_CHANGED_FILES + 1).collect();
+    let is_cut = files.len() > MAX_CHANGED_FILES;
+    files.truncate(MAX_CHANGED_FILES);
     let parent = parents.split_whitespace().next().map(str::to_owned);
     (!id.is_empty()).then_some(Commit { id, parent, date, message, files, inline_tests: Vec::new(), is_cut })
 }

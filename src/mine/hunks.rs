@@ -1,17 +1,19 @@
 //! The hunks of a patch, each as a patch of its own that can be taken back while the others stay. Pure.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::audit::syntax::changes_no_code;
+use crate::workspace::patch::moved::moved;
 use crate::workspace::patch::read::path_of_head;
 use crate::workspace::patch::sections::sections;
 
-/// A hunk of a patch.
+/// A hunk of a patch. The deleted and the created file of a rename are one hunk: no test notices an old file beside the new one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hunk {
     /// The path of the file and the line of the hunk in it, in the state with the patch.
     pub name: String,
-    /// A patch with this hunk alone. It fits where the others are applied, in both directions.
+    /// A patch with this hunk alone. Of a rename, it has both files. It fits where the others are applied, in both directions.
     pub patch: Vec<u8>,
     /// False if the hunk changes only comments, docstrings and white space.
     pub changes_code: bool,
@@ -19,7 +21,7 @@ pub struct Hunk {
 
 /// Returns the hunks of a patch of git. Binary changes, changes of a mode alone, and submodules have none.
 pub fn hunks(patch: &[u8]) -> Vec<Hunk> {
-    let mut found = Vec::new();
+    let mut found: Vec<Part> = Vec::new();
     let mut head: Vec<&[u8]> = Vec::new();
     let mut hunk: Option<(Place, Vec<&[u8]>)> = None;
     let is_submodule = |head: &[&[u8]]| head.iter().any(|line| line.ends_with(b" 160000\n"));
@@ -27,7 +29,7 @@ pub fn hunks(patch: &[u8]) -> Vec<Hunk> {
         let is_file = line.starts_with(b"diff --git ");
         let place = Place::read(line);
         if is_file || place.is_some() {
-            found.extend(hunk.take().map(|(place, lines)| place.hunk(&head, &lines)));
+            found.extend(hunk.take().map(|(place, lines)| Part { hunk: place.hunk(&head, &lines), place, lines }));
         }
         match (is_file, place, &mut hunk) {
             (true, ..) => head = vec![line],
@@ -37,8 +39,43 @@ pub fn hunks(patch: &[u8]) -> Vec<Hunk> {
             (_, None, None) => head.push(line),
         }
     }
-    found.extend(hunk.map(|(place, lines)| place.hunk(&head, &lines)));
-    found
+    found.extend(hunk.map(|(place, lines)| Part { hunk: place.hunk(&head, &lines), place, lines }));
+    with_renames(found)
+}
+
+/// A hunk with its place and its lines.
+struct Part<'a> {
+    hunk: Hunk,
+    place: Place,
+    lines: Vec<&'a [u8]>,
+}
+
+/// Returns the texts of the lines that a patch removes or adds.
+fn texts<'a>(lines: &[&'a [u8]], sign: u8) -> Vec<&'a [u8]> {
+    lines.iter().filter_map(|line| line.strip_prefix(&[sign])).collect()
+}
+
+/// Returns the hunks, of which the deleted and the created file of a rename are one.
+fn with_renames(parts: Vec<Part<'_>>) -> Vec<Hunk> {
+    let halves = |is_half: fn(&Place) -> bool, sign: u8| {
+        let halves = parts.iter().enumerate().filter(|(_, part)| is_half(&part.place));
+        halves.map(|(at, part)| (at, texts(&part.lines, sign))).unzip::<usize, Vec<&[u8]>, Vec<_>, Vec<_>>()
+    };
+    let (deleted, old) = halves(|place| place.after.1 == 0 && place.after.0 == 0, b'-');
+    let (created, new) = halves(|place| place.before.1 == 0 && place.before.0 == 0, b'+');
+    let of_new: BTreeMap<usize, usize> =
+        moved(&old, &new).into_iter().filter_map(|(new, old)| Some((*created.get(new)?, *deleted.get(old)?))).collect();
+    let is_old: BTreeSet<usize> = of_new.values().copied().collect();
+    let mut hunks = Vec::new();
+    for (at, part) in parts.iter().enumerate().filter(|(at, _)| !is_old.contains(at)) {
+        let mut hunk = part.hunk.clone();
+        if let Some(old) = of_new.get(&at).and_then(|old| parts.get(*old)) {
+            hunk.patch = [&old.hunk.patch[..], &hunk.patch[..]].concat();
+            hunk.changes_code |= old.hunk.changes_code;
+        }
+        hunks.push(hunk);
+    }
+    hunks
 }
 
 /// Returns the files that a patch changes.
@@ -125,6 +162,18 @@ mod tests {
         let all = ["a.py", "b", "old"].map(str::to_owned);
         assert_eq!(of_files(PATCH.as_bytes(), &all), PATCH.as_bytes());
         assert_eq!(of_files(PATCH.as_bytes(), &["c".to_owned()]), b"");
+    }
+
+    #[test]
+    fn the_halves_of_a_rename_are_one_hunk() {
+        let old = "diff --git a/old.py b/old.py\ndeleted file mode 100644\n--- a/old.py\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-x = 1\n-y = 2\n";
+        let new = "diff --git a/new.py b/new.py\nnew file mode 100644\n--- /dev/null\n+++ b/new.py\n@@ -0,0 +1,2 @@\n+x = 1\n+y = 3\n";
+        let found = hunks(format!("{new}{PATCH}{old}").as_bytes());
+        let names: Vec<&str> = found.iter().map(|hunk| hunk.name.as_str()).collect();
+        assert_eq!(names, ["new.py:1", "a.py:1", "a.py:10", "old:1"]);
+        let text = String::from_utf8(found[0].patch.clone()).unwrap();
+        assert!(text.starts_with("diff --git a/old.py b/old.py\n") && text.ends_with("+x = 1\n+y = 3\n"), "{text}");
+        assert_eq!(hunks(old.as_bytes()).len(), 1);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::{fields, members, options};
 use crate::audit::leaks::shared_words;
 
 /// The maximum number of names in a prompt besides imported ones.
-const MOST_NAMES: usize = 100;
+const MAX_NAMES: usize = 100;
 /// The words before the names that a test of Python or Rust defines.
 const DEFINES: [&str; 11] = ["class", "const", "def", "enum", "fn", "let", "mod", "static", "struct", "trait", "type"];
 /// Calls of Python with the name of an attribute within quotes.
@@ -65,7 +65,7 @@ pub(super) fn names<'a>(tests: &'a [(String, String)], patch: &str) -> BTreeSet<
             _ => {}
         }
     }
-    found.into_iter().filter(|name| name.chars().count() >= 2).take(MOST_NAMES).collect()
+    found.into_iter().filter(|name| name.chars().count() >= 2).take(MAX_NAMES).collect()
 }
 
 /// The languages in which [`names`] finds the names that tests use.

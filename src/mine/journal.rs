@@ -17,7 +17,8 @@ use crate::whole_file::FileError;
 pub struct Looked {
     /// The hash of the commit.
     pub commit: String,
-    /// The hash of its parent; empty for the first commit.
+    /// The hash of its parent. Absent for the first commit.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub parent: String,
     /// The first line of the message.
     pub subject: String,

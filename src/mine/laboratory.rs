@@ -22,7 +22,7 @@ use crate::workspace::remove::remove;
 use crate::workspace::{git, hidden};
 
 /// The maximum number of set-ups that are kept for further commits.
-const MOST_PREPARED: usize = 4;
+const MAX_SET_UPS: usize = 4;
 /// The timeout of a set-up command.
 const SETUP: Duration = Duration::from_secs(600);
 /// The spare time of a run without a part of the fix. The timeout is this time plus a multiple of the longest run with all of it.
@@ -113,6 +113,8 @@ pub struct Laboratory {
     pub is_confined: bool,
     /// The number of runs of each state.
     pub repeat: u32,
+    /// The limit of the memory of a command, in bytes.
+    pub memory: Option<u64>,
     prepared: VecDeque<PreparedFolder>,
 }
 
@@ -140,7 +142,7 @@ enum Laid {
 impl Laboratory {
     /// Makes a laboratory in a private folder.
     pub fn new(folder: PathBuf, env: BTreeMap<String, String>, is_confined: bool, repeat: u32) -> Self {
-        Self { folder, env, is_confined, repeat, prepared: VecDeque::new() }
+        Self { folder, env, is_confined, repeat, memory: None, prepared: VecDeque::new() }
     }
 
     /// Forgets the set-up of a recipe, so that the next candidate that needs it gets a new workspace and a new home.
@@ -348,8 +350,8 @@ impl Laboratory {
         if apply(&patch, shell).await.is_ok() {
             *laid = Laid::Fix;
         }
-        // A runner that exceeds its timeout fails the case.
-        Ok(Some(seen).filter(|seen| seen.cut != Some(Cut::Output)))
+        // A runner that exceeds its timeout fails the case. One that needs too much memory may pass on a larger machine.
+        Ok(Some(seen).filter(|seen| !matches!(seen.cut, Some(Cut::Output | Cut::Memory))))
     }
 
     fn lay(&self, overlay: &Path, workspace: &Path) -> Result<(), NotTried> {
@@ -373,7 +375,9 @@ impl Laboratory {
         for name in &recipe.keeps {
             let from = workspace.join(name);
             if from.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
-                fs::rename(&from, kept.join(name)).map_err(machine("keep a folder of the set-up"))?;
+                let to = kept.join(name);
+                to.parent().map_or(Ok(()), fs::create_dir_all).map_err(machine("make a folder"))?;
+                fs::rename(&from, &to).map_err(machine("keep a folder of the set-up"))?;
             }
         }
         for name in ["workspace", "clone", "checkout"] {
@@ -388,14 +392,15 @@ impl Laboratory {
         git::check_out(&source, &workspace, shell).await.map_err(NotTried::Machine)?;
         for name in &recipe.keeps {
             let (from, to) = (kept.join(name), workspace.join(name));
-            if from.exists() && !to.exists() {
+            // The package may not exist at this commit.
+            if from.exists() && !to.exists() && to.parent().is_some_and(Path::is_dir) {
                 fs::rename(&from, &to).map_err(machine("keep a folder of the set-up"))?;
             }
         }
         Ok(())
     }
 
-    /// Returns the folder for a set-up. If there are `MOST_PREPARED` set-ups, a new one replaces the least
+    /// Returns the folder for a set-up. If there are `MAX_SET_UPS` set-ups, a new one replaces the least
     /// recently used one.
     fn prepared_folder(&mut self, key: &str) -> std::io::Result<&PreparedFolder> {
         let found =
@@ -403,7 +408,7 @@ impl Laboratory {
         let prepared = match found {
             Some(prepared) => prepared,
             None => {
-                while self.prepared.len() >= MOST_PREPARED {
+                while self.prepared.len() >= MAX_SET_UPS {
                     self.prepared.pop_front();
                 }
                 let root = Vanishing::make(&self.folder, "mine-")?;
@@ -464,7 +469,8 @@ impl Laboratory {
             shown = lines.get(lines.len().saturating_sub(4)..).unwrap_or_default().to_vec();
         }
         let last = shown.join(" | ");
-        let how = if ran.exit.is_none() { "did not end in time" } else { "failed" };
+        let exceeded = ran.memory_exceeded();
+        let how = exceeded.as_deref().unwrap_or(if ran.exit.is_none() { "did not end in time" } else { "failed" });
         let last = crate::text::first_chars(&last, 500);
         Err(NotTried::SetUp(format!("the set-up command `{line}` {how}: {hidden}{last}")))
     }
@@ -477,7 +483,7 @@ impl Laboratory {
             sandbox: Sandbox::Bwrap { network: Network::None, mounts: toolchains(&recipe.programs(), &self.env) },
             places: Places { workspace: workspace.clone(), home, scratch, ..Places::default() },
         });
-        Shell { folder: workspace, env, inside }
+        Shell { folder: workspace, env, inside, memory: self.memory }
     }
 }
 
@@ -577,7 +583,7 @@ async fn observe(tests: &Tests, shell: &Shell) -> Result<Seen, NotTried> {
 fn whole(state: &str, seen: Seen) -> Result<Seen, NotTried> {
     match (seen.cut, &seen.why) {
         (Some(_), Some(why)) => Err(NotTried::Cut(format!("{state}, {why}"))),
-        (Some(_), None) => Err(NotTried::Cut(format!("{state}, the run did not come to its end"))),
+        (Some(_), None) => Err(NotTried::Cut(format!("{state}, the run did not finish"))),
         (None, _) => Ok(seen),
     }
 }
@@ -600,9 +606,9 @@ async fn take_back(patch: &Path, shell: &Shell) -> Result<(), NotTried> {
     git::apply(patch, true, &outside(shell)).await.map_err(NotTried::Commit)
 }
 
-/// Returns a shell without its sandbox.
+/// Returns a shell without its sandbox and its limit of memory.
 fn outside(shell: &Shell) -> Shell {
-    Shell { inside: None, ..shell.clone() }
+    Shell { inside: None, memory: None, ..shell.clone() }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::MOST_TESTS;
+use super::MAX_TESTS;
 use super::change::Change;
 use super::commit_tests::{CommitTests, sort};
 use super::hunks;
@@ -14,8 +14,8 @@ use super::runner::{Recipe, Runner, Tree};
 pub(super) fn sorted(runs: &Runs, change: &Change, recipe: &Recipe, flaky: &BTreeSet<String>) -> CommitTests {
     let mut sorted = sort(&runs.before, &runs.after).without(flaky);
     sorted.left_out = runs.left_out.iter().cloned().collect();
-    leave_out(&mut sorted, change, recipe.runner);
-    leave_out_unguarded(&mut sorted, change, recipe.runner, recipe.run.contains("cargo test"));
+    leave_out(&mut sorted, change, recipe);
+    leave_out_unguarded(&mut sorted, change, recipe);
     leave_out_ambiguous(&mut sorted, runs, recipe.runner);
     sorted
 }
@@ -28,7 +28,7 @@ fn leave_out_ambiguous(sorted: &mut CommitTests, runs: &Runs, runner: Runner) {
     let may_be_elsewhere = matches!(runner, Given | Jest | Mocha | Node | Npm);
     loop {
         let lists = [&sorted.fail_to_pass, &sorted.pass_to_pass];
-        let is_sampled = lists.iter().any(|list| list.len() > MOST_TESTS);
+        let is_sampled = lists.iter().any(|list| list.len() > MAX_TESTS);
         let listed: BTreeSet<String> = lists.into_iter().flatten().cloned().collect();
         let is_ambiguous = |test: &String| {
             let is_shared = may_be_elsewhere && runs.shared.contains(test);
@@ -59,14 +59,17 @@ pub(super) enum Guard {
     None,
 }
 
-/// Returns how a test is protected, as far as its name shows the file that it is in.
-pub(super) fn guard(runner: Runner, test: &str, change: &Change, patched: &[String]) -> Guard {
-    let Some(path) = file_of(runner, test, &change.after) else { return Guard::Hidden };
+/// Returns how a test is protected, as far as its name shows the file that it is in. `folder` is that of the runner, empty or with
+/// a slash at its end.
+pub(super) fn guard(runner: Runner, folder: &str, test: &str, change: &Change, patched: &[String]) -> Guard {
+    let Some(path) = file_of(runner, folder, test, &change.after) else { return Guard::Hidden };
     if change.roles.of(&path) == Role::Test {
         return Guard::Hidden;
     }
     // A test within code: a doctest of pytest, whose name has that of its module, or a test in the source for vitest.
-    let is_doctest = test.strip_prefix(&path).and_then(|rest| rest.strip_prefix("::")).is_some_and(|rest| {
+    let printed = path.strip_prefix(folder).unwrap_or(&path);
+    let rest = test.strip_prefix(&path).or_else(|| test.strip_prefix(printed));
+    let is_doctest = rest.and_then(|rest| rest.strip_prefix("::")).is_some_and(|rest| {
         let name = rest.split(['[', ':']).next().unwrap_or(rest);
         name.contains('.')
     });
@@ -76,10 +79,12 @@ pub(super) fn guard(runner: Runner, test: &str, change: &Change, patched: &[Stri
     Guard::File(path)
 }
 
-/// Returns the file that a test is in, if its name shows it and the file exists.
-fn file_of(runner: Runner, test: &str, tree: &Tree) -> Option<String> {
+/// Returns the file that a test is in, if its name shows it and the file exists. Names begin at the folder of the runner.
+fn file_of(runner: Runner, folder: &str, test: &str, tree: &Tree) -> Option<String> {
+    // Some runners print paths from the top: pytest, if its settings are there.
+    let file = |path: &str| [format!("{folder}{path}"), path.to_owned()].into_iter().find(|path| tree.has(path));
     match runner {
-        Runner::Pytest => test.split_once("::").map(|(path, _)| path.to_owned()).filter(|path| tree.has(path)),
+        Runner::Pytest => file(test.split_once("::")?.0),
         Runner::Unittest => {
             let modules: Vec<&str> = test.split('.').collect();
             let mut files = (1..modules.len()).rev().filter_map(|count| modules.get(..count)).flat_map(|modules| {
@@ -87,16 +92,17 @@ fn file_of(runner: Runner, test: &str, tree: &Tree) -> Option<String> {
                 // The folder that unittest begins in is not a part of the name.
                 ["", "tests/", "test/"].map(|folder| format!("{folder}{path}"))
             });
-            files.find(|path| tree.has(path))
+            files.find_map(|path| file(&path))
         }
-        Runner::Vitest => starts(test, &["."]).find(|path| tree.has(path)).map(str::to_owned),
+        Runner::Vitest => starts(test, &["."]).find_map(file),
         // Suites are also named after the code that they test, so a file of sources is none.
         Runner::Given | Runner::Npm => {
-            let of_pytest = test.split_once("::").map(|(path, _)| path).filter(|path| tree.has(path));
-            let is_file = |path: &&str| path.contains('/') && tree.has(path) && !role::is_in_sources(path);
-            of_pytest.or_else(|| starts(test, &[".", ":", " ", "#", ">"]).find(is_file)).map(str::to_owned)
+            let of_pytest = test.split_once("::").and_then(|(path, _)| file(path));
+            let is_path = |path: &&str| path.contains('/');
+            let of_path = |path: &str| file(path).filter(|path| !role::is_in_sources(path));
+            of_pytest.or_else(|| starts(test, &[".", ":", " ", "#", ">"]).filter(is_path).find_map(of_path))
         }
-        Runner::Node => Some(test.to_owned()).filter(|path| tree.has(path)),
+        Runner::Node => file(test),
         _ => None,
     }
 }
@@ -111,7 +117,8 @@ fn starts<'a>(text: &'a str, marks: &[&'static str]) -> impl Iterator<Item = &'a
 
 /// Leaves out tests that are in files which an agent may change, or declare: it could change the tests as well, so they guard
 /// nothing. `--test` may name cargo, too.
-fn leave_out_unguarded(sorted: &mut CommitTests, change: &Change, runner: Runner, is_cargo: bool) {
+fn leave_out_unguarded(sorted: &mut CommitTests, change: &Change, recipe: &Recipe) {
+    let (runner, is_cargo, folder) = (recipe.runner, recipe.run.contains("cargo test"), recipe.path());
     let patched = hunks::files(&change.patch);
     let is_of_rust = |path: &str| {
         change.roles.of(path) == Role::Test && is_of_test_target(path, &change.after) && path.ends_with(".rs")
@@ -119,11 +126,12 @@ fn leave_out_unguarded(sorted: &mut CommitTests, change: &Change, runner: Runner
     let texts: Vec<(&String, &String)> = change.after.texts.iter().filter(|(path, _)| is_of_rust(path)).collect();
     let is_guarded = |test: &String| match (runner, is_cargo) {
         // The name begins with the file of the target.
-        (Runner::Cargo, _) => {
-            test.split_once("::").is_some_and(|(path, _)| change.after.has(path) && change.roles.of(path) == Role::Test)
-        }
+        (Runner::Cargo, _) => test.split_once("::").is_some_and(|(path, _)| {
+            let path = format!("{folder}{path}");
+            change.after.has(&path) && change.roles.of(&path) == Role::Test
+        }),
         (_, true) => is_hidden_test_of_rust(test, &texts),
-        (_, false) => guard(runner, test, change, &patched) != Guard::None,
+        (_, false) => guard(runner, &folder, test, change, &patched) != Guard::None,
     };
     let mut unguarded: Vec<String> = Vec::new();
     for list in [&mut sorted.fail_to_pass, &mut sorted.pass_to_pass] {
@@ -227,10 +235,15 @@ fn is_in_file(runner: Runner, test: &str, path: &str) -> bool {
 }
 
 /// Leaves out tests that another correct patch cannot pass: tests that the patch itself adds beside the code.
-fn leave_out(sorted: &mut CommitTests, change: &Change, runner: Runner) {
+fn leave_out(sorted: &mut CommitTests, change: &Change, recipe: &Recipe) {
+    let (runner, folder) = (recipe.runner, recipe.path());
     let mut patched = hunks::files(&change.patch);
     patched.retain(|path| !change.hidden.contains(path));
-    sorted.fail_to_pass.retain(|test| !patched.iter().any(|path| is_in_file(runner, test, path)));
+    let is_of = |test: &String, path: &String| {
+        let printed = path.strip_prefix(&folder);
+        is_in_file(runner, test, path) || printed.is_some_and(|path| is_in_file(runner, test, path))
+    };
+    sorted.fail_to_pass.retain(|test| !patched.iter().any(|path| is_of(test, path)));
 }
 
 #[cfg(test)]
@@ -325,10 +338,10 @@ mod tests {
             (Given, "value", Guard::Hidden),
             (Given, "adds", Guard::Hidden),
         ] {
-            assert_eq!(guard(runner, test, &change, &[]), expected, "{test}");
+            assert_eq!(guard(runner, "", test, &change, &[]), expected, "{test}");
         }
         let patched = ["checks/add.sh".to_owned()];
-        assert_eq!(guard(Given, "checks/add.sh", &change, &patched), Guard::None);
+        assert_eq!(guard(Given, "", "checks/add.sh", &change, &patched), Guard::None);
     }
 
     #[test]
@@ -381,7 +394,8 @@ mod tests {
         let passing = all(&[&guarded[..], &inline].concat());
         let mut sorted =
             CommitTests { fail_to_pass: all(&["tests::new"]), pass_to_pass: passing, ..CommitTests::default() };
-        leave_out_unguarded(&mut sorted, &change, Runner::Given, true);
+        let recipe = |runner| Recipe { run: "cargo test".to_owned(), ..Recipe::bare(runner) };
+        leave_out_unguarded(&mut sorted, &change, &recipe(Runner::Given));
         assert_eq!((sorted.fail_to_pass.len(), &sorted.pass_to_pass), (0, &all(&guarded)));
         let mut left: Vec<String> = all(&inline);
         left.insert(4, "tests::new".to_owned());
@@ -393,7 +407,7 @@ mod tests {
         // The names of the own runner have the file of the target.
         let passing = all(&["tests/all.rs::tests::adds", "src/sum.rs::adds", "tests/none.rs::adds"]);
         let mut sorted = CommitTests { pass_to_pass: passing, ..CommitTests::default() };
-        leave_out_unguarded(&mut sorted, &change, Runner::Cargo, true);
+        leave_out_unguarded(&mut sorted, &change, &recipe(Runner::Cargo));
         assert_eq!(sorted.pass_to_pass, all(&["tests/all.rs::tests::adds"]));
         assert_eq!(remark(&CommitTests::default()), None);
     }

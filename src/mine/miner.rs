@@ -16,7 +16,7 @@ use super::repository::Repository;
 use super::runner::{Recipe, Runner, TestFiles, Tree, below_the_top, recipes};
 use super::sound::{self, Sound};
 use super::write::Place;
-use super::{MOST_TESTS, MineError, Secrets, Settings, choice, hunks, protection, renames};
+use super::{MAX_TESTS, MineError, Secrets, Settings, choice, hunks, package, protection, renames};
 use crate::case::provenance::Hunks;
 use crate::grader::test_run::Tests;
 use crate::judge::Judges;
@@ -24,7 +24,7 @@ use crate::text::first_chars;
 use crate::trial::Engine;
 
 /// The maximum number of settings of a patch that are left out one at a time.
-const MOST_SETTINGS: usize = 10;
+const MAX_SETTINGS: usize = 10;
 
 /// The part of `evals mine` that tests commits one after another.
 pub(super) struct Miner<'a> {
@@ -211,8 +211,13 @@ impl Miner<'_> {
         parent: &str,
         change: &Change,
     ) -> Result<Result<Tried, Dropped>, MineError> {
-        let mut first = None;
+        let (mut first, mut nothing, mut is_of_top) = (None, None::<Tried>, false);
         for recipe in recipes_of(change, self.settings) {
+            // The tests ran in this folder, and none depends on the change. The runner of another folder may have others.
+            if nothing.as_ref().is_some_and(|tried| tried.recipe.folder == recipe.folder) {
+                continue;
+            }
+            is_of_top |= recipe.folder.is_empty() && is_described(change, &recipe);
             let tests = self.tests(&recipe, change)?;
             let subject = Subject {
                 repository: self.repository,
@@ -225,7 +230,11 @@ impl Miner<'_> {
             match self.laboratory.try_out(subject).await {
                 Ok(runs) => {
                     let sorted = sorted(&runs, change, &recipe, &self.flaky);
-                    return Ok(Ok(Tried { recipe, sorted, runs }));
+                    let tried = Tried { recipe, sorted, runs };
+                    if !tried.sorted.fail_to_pass.is_empty() {
+                        return Ok(Ok(tried));
+                    }
+                    nothing.get_or_insert(tried);
                 }
                 Err(NotTried::SetUp(why) | NotTried::Commit(why)) => {
                     first.get_or_insert(Dropped::BuildFails { why: first_chars(&why, 500).to_owned() });
@@ -236,8 +245,14 @@ impl Miner<'_> {
                 Err(NotTried::Machine(why)) => return Err(MineError::Machine(why)),
             }
         }
-        let no_runner = || Dropped::NoRunner { below: below_the_top(&change.after, &change.changed_tests) };
-        Ok(Err(first.unwrap_or_else(no_runner)))
+        if let Some(tried) = nothing {
+            return Ok(Ok(tried));
+        }
+        Ok(Err(match (first, change.packages.as_slice()) {
+            (Some(why), folders) if is_of_top || folders.is_empty() => why,
+            (None, []) => Dropped::NoRunner { below: below_the_top(&change.after, &change.changed_tests) },
+            (_, folders) => Dropped::SeveralPackages { folders: folders.to_vec() },
+        }))
     }
 
     /// Returns the grader that runs the tests.
@@ -358,7 +373,7 @@ impl Miner<'_> {
             return Ok(Vec::new());
         }
         let mut closed: Vec<String> = Vec::new();
-        for file in open.iter().take(MOST_SETTINGS).filter(|_| open.len() > 1) {
+        for file in open.iter().take(MAX_SETTINGS).filter(|_| open.len() > 1) {
             let more = [&closed[..], std::slice::from_ref(file)].concat();
             if self.passes_without(subject, runs, &more, &listed).await? {
                 closed = more;
@@ -388,7 +403,7 @@ impl Miner<'_> {
 
 /// Returns the tests that the case of a commit lists.
 fn listed(sorted: &CommitTests) -> Vec<String> {
-    [sample(&sorted.fail_to_pass, MOST_TESTS), sample(&sorted.pass_to_pass, MOST_TESTS)].concat()
+    [sample(&sorted.fail_to_pass, MAX_TESTS), sample(&sorted.pass_to_pass, MAX_TESTS)].concat()
 }
 
 pub(super) fn looked(
@@ -421,5 +436,17 @@ pub(super) fn recipes_of(change: &Change, settings: &Settings) -> Vec<Recipe> {
     let before = if change.before.files.is_empty() { &bare } else { &change.before };
     let guarded = protection::guarded(change);
     let tests = TestFiles { changed: &changed, guarded: &guarded };
-    recipes(&change.after, before, &tests, &settings.given)
+    let of_top = recipes(&change.after, before, &tests, &settings.given);
+    let package = change.package.as_ref().filter(|_| settings.given.test.is_none());
+    let Some(package) = package else { return of_top };
+    let of_package = package.recipes(&changed, &guarded, &settings.given);
+    match of_top.first().is_none_or(|recipe| is_described(change, recipe)) {
+        true => [of_top, of_package].concat(),
+        false => [of_package, of_top].concat(),
+    }
+}
+
+/// Returns true if the top has a manifest for a recipe of the top. Tests of Python are run there without one, too.
+fn is_described(change: &Change, recipe: &Recipe) -> bool {
+    !recipe.runner.is_of_python() || package::describes_python(&change.after)
 }

@@ -6,11 +6,11 @@ use super::brackets::inner;
 use super::interface::{first_name, words};
 use super::language::NODE;
 
-/// The names before brackets in JavaScript that are no names of methods.
+/// Words of JavaScript that can precede a bracket, as the name of a method does, but are no names of methods.
 pub(super) const NO_METHODS: [&str; 12] =
     ["await", "catch", "constructor", "for", "function", "if", "return", "super", "switch", "typeof", "while", "with"];
 /// The maximum number of bytes of a line of a hunk that is read. A longer one is the work of a program.
-const LONGEST: usize = 2_000;
+const MAX_LINE_BYTES: usize = 2_000;
 
 /// A hunk of a patch, without comments, and without the modules of tests in code of Rust.
 #[derive(Debug, Default)]
@@ -31,7 +31,6 @@ impl Hunk<'_> {
     }
 }
 
-/// Returns the hunks of a patch.
 pub(super) fn hunks(patch: &str) -> Vec<Hunk<'_>> {
     let mut found: Vec<Hunk<'_>> = Vec::new();
     let mut extension = "";
@@ -48,7 +47,9 @@ pub(super) fn hunks(patch: &str) -> Vec<Hunk<'_>> {
             let is_whole = around.matches('(').count() == around.matches(')').count();
             let code = if is_whole && !around.is_empty() { format!("{around}\n") } else { String::new() };
             found.push(Hunk { extension, code, added: Vec::new() });
-        } else if let Some(hunk) = found.last_mut().filter(|_| line.starts_with(['+', ' ']) && line.len() <= LONGEST) {
+        } else if let Some(hunk) =
+            found.last_mut().filter(|_| line.starts_with(['+', ' ']) && line.len() <= MAX_LINE_BYTES)
+        {
             let code = without_comment(line.get(1..).unwrap_or_default(), extension);
             let indent = code.len() - code.trim_start().len();
             if let Some(outer) = tests {

@@ -6,7 +6,7 @@ use crate::audit::leaks::hashes;
 use crate::workspace::patch::sections::sections;
 
 /// The maximum number of lines of a statement that imports names.
-const MOST_LINES: usize = 50;
+const MAX_IMPORT_LINES: usize = 50;
 
 /// The texts that a prompt is made from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -257,7 +257,7 @@ pub fn imports(text: &str) -> String {
             continue;
         }
         let mut statement = format!("{first}\n");
-        while opened(&statement) > closed(&statement) && statement.lines().count() < MOST_LINES {
+        while opened(&statement) > closed(&statement) && statement.lines().count() < MAX_IMPORT_LINES {
             let Some(line) = lines.next() else { break };
             statement.push_str(line);
             statement.push('\n');

@@ -31,7 +31,7 @@ struct Language {
 }
 
 /// The maximum number of bytes of the paths in a command: a line for `sh -c` has a limit.
-const LONGEST_LIST: usize = 50_000;
+const MAX_PATHS_BYTES: usize = 50_000;
 /// The test runners of Node.
 const OF_NODE: [Runner; 5] = [Runner::Node, Runner::Npm, Runner::Mocha, Runner::Jest, Runner::Vitest];
 /// The glob of the manifests of Rust.
@@ -147,12 +147,30 @@ const LANGUAGES: [Language; 6] = [
 ];
 
 impl Language {
-    /// Returns the globs for tests. A glob that also matches code is restricted to the top folder or dropped.
-    fn tests_beside(&self, code: &[&String]) -> Vec<String> {
-        let at_top = |glob: &&'static str| glob.strip_prefix("**/").filter(|glob| spares(glob, code));
-        let apart = self.tests.iter().filter_map(|glob| if spares(glob, code) { Some(*glob) } else { at_top(glob) });
-        apart.map(str::to_owned).collect()
+    /// Returns the globs for tests. A glob that also matches code is restricted to the top folder and that of the package, or
+    /// dropped.
+    fn tests_beside(&self, change: &Change, code: &[&String]) -> Vec<String> {
+        let apart = self.tests.iter().flat_map(|glob| match glob.strip_prefix("**/") {
+            Some(inside) if !spares(glob, code) => of_folders(change, inside),
+            _ => vec![(*glob).to_owned()],
+        });
+        apart.filter(|glob| spares(glob, code)).collect()
     }
+
+    /// Returns the globs for settings. Those at the top are looked for in the folder of the package, too.
+    fn settings_of(&self, change: &Change) -> Vec<String> {
+        let of_glob = |glob: &&'static str| match glob.starts_with("**/") {
+            true => vec![(*glob).to_owned()],
+            false => of_folders(change, glob),
+        };
+        self.settings.iter().flat_map(of_glob).collect()
+    }
+}
+
+/// Returns a glob of the top, and the same glob of the folder of the package that the tests belong to.
+fn of_folders(change: &Change, glob: &str) -> Vec<String> {
+    let package = change.package.iter().map(|package| format!("{}/{glob}", package.folder));
+    [glob.to_owned()].into_iter().chain(package).collect()
 }
 
 /// Returns the globs for a case. A glob for tests that also matches code is restricted to the top folder or dropped. A glob
@@ -165,12 +183,12 @@ pub fn globs(change: &Change, patched: &[String], runner: Runner) -> Vec<String>
     let code = code_of(change);
     let all_patched: Vec<&String> = patched.iter().collect();
     let of_language = |language: &Language| {
-        let settings = language.settings.iter().copied().filter(|glob| spares(glob, &all_patched));
-        let mut found = language.tests_beside(&code);
+        let settings = language.settings_of(change).into_iter().filter(|glob| spares(glob, &all_patched));
+        let mut found = language.tests_beside(change, &code);
         if language.runners.contains(&Runner::Cargo) {
             found.retain(|glob| protects_tests_of_rust(glob, change, &all_patched));
         }
-        found.extend(settings.map(str::to_owned));
+        found.extend(settings);
         found
     };
     let used = LANGUAGES.iter().filter(|language| is_used(language.endings, language.runners));
@@ -220,7 +238,7 @@ fn is_used(change: &Change, runner: Runner, endings: &[&str], runners: &[Runner]
 /// Returns the settings that the patch changes, and such files that the command of `--test` names.
 pub fn settings_in_patch(change: &Change, runner: Runner, command: Option<&str>) -> Vec<String> {
     let used = LANGUAGES.iter().filter(|language| is_used(change, runner, language.endings, language.runners));
-    let mut globs: Vec<String> = used.flat_map(|language| language.settings).map(|glob| (*glob).to_owned()).collect();
+    let mut globs: Vec<String> = used.flat_map(|language| language.settings_of(change)).collect();
     globs.extend(command.into_iter().flat_map(|command| named(command, &change.before, &[])));
     let globs = parsed(&globs);
     let is_setting = |path: &String| globs.iter().any(|glob| glob.is_match(path));
@@ -239,7 +257,7 @@ pub fn missing(files: &[String], globs: &[String]) -> Vec<String> {
 pub fn guarded(change: &Change) -> Vec<String> {
     let code = code_of(change);
     let of_python = LANGUAGES.iter().filter(|language| language.runners.contains(&Runner::Pytest));
-    let mut found: Vec<String> = of_python.flat_map(|language| language.tests_beside(&code)).collect();
+    let mut found: Vec<String> = of_python.flat_map(|language| language.tests_beside(change, &code)).collect();
     let known = parsed(&found);
     let is_new = |path: &&String| !known.iter().any(|glob| glob.is_match(path));
     // With one of these signs, a path would be read as a glob.
@@ -248,7 +266,7 @@ pub fn guarded(change: &Change) -> Vec<String> {
     let mut bytes = 0;
     let is_short = |path: &&String| {
         bytes += path.len();
-        bytes <= LONGEST_LIST
+        bytes <= MAX_PATHS_BYTES
     };
     let more: Vec<String> = hidden.take_while(is_short).cloned().collect();
     found.extend(more);
@@ -334,11 +352,17 @@ fn shadows(tests: &[String], known: &[String], code: &[&String]) -> Vec<String> 
 
 /// Returns globs of the files with tests that only the names of their tests show, such as `checks/add.sh`: they are not hidden, so
 /// they are restored before the tests run. A file of code that holds tests too is none. For Python, globs of what would be
-/// imported in place of these files follow.
-pub fn of_tests(runner: Runner, sorted: &CommitTests, change: &Change, patched: &[String]) -> Vec<String> {
+/// imported in place of these files follow. `folder` is that of the runner, empty or with a slash at its end.
+pub fn of_tests(
+    runner: Runner,
+    folder: &str,
+    sorted: &CommitTests,
+    change: &Change,
+    patched: &[String],
+) -> Vec<String> {
     let tests = sorted.fail_to_pass.iter().chain(&sorted.pass_to_pass);
     let found: BTreeSet<String> = tests
-        .filter_map(|test| match left_out::guard(runner, test, change, patched) {
+        .filter_map(|test| match left_out::guard(runner, folder, test, change, patched) {
             Guard::File(path) => Some(path),
             Guard::Hidden | Guard::None => None,
         })
@@ -503,7 +527,7 @@ mod tests {
         assert_eq!(guarded(&odd).last().map(String::as_str), Some("checks/[a].py"));
         let checks = CommitTests { pass_to_pass: vec!["checks/b.py::test_b".to_owned()], ..CommitTests::default() };
         let tree = self::tree(&["checks/b.py", "tests/a.py"]);
-        let found = of_tests(Runner::Pytest, &checks, &self::change(&tree, "tests/a.py"), &[]);
+        let found = of_tests(Runner::Pytest, "", &checks, &self::change(&tree, "tests/a.py"), &[]);
         assert_eq!(found, ["checks/b.py", "checks/b/**/*.{py,pyc,pyd,so}", "checks/b.{py,pyc,pyd,so,*.pyd,*.so}"]);
     }
 
@@ -668,9 +692,9 @@ mod tests {
         let names = ["checks/add.sh", "checks/sub.sh: usage", "src/calc.py::src.calc.add", "tests/a.sh", "adds"];
         let sorted = CommitTests { pass_to_pass: names.map(str::to_owned).to_vec(), ..CommitTests::default() };
         let change = change(&tree, "tests/a.sh");
-        assert_eq!(of_tests(Runner::Given, &sorted, &change, &[]), ["checks/add.sh", "checks/sub.sh"]);
-        assert_eq!(of_tests(Runner::Given, &sorted, &change, &["checks/sub.sh".to_owned()]), ["checks/add.sh"]);
-        assert_eq!(of_tests(Runner::Cargo, &sorted, &change, &[]), Vec::<String>::new());
+        assert_eq!(of_tests(Runner::Given, "", &sorted, &change, &[]), ["checks/add.sh", "checks/sub.sh"]);
+        assert_eq!(of_tests(Runner::Given, "", &sorted, &change, &["checks/sub.sh".to_owned()]), ["checks/add.sh"]);
+        assert_eq!(of_tests(Runner::Cargo, "", &sorted, &change, &[]), Vec::<String>::new());
     }
 
     #[test]
@@ -688,7 +712,7 @@ mod tests {
         assert!(found.iter().any(|glob| glob == r"support/set\{up\}.js"), "{found:?}");
         let python = tree(&["checks/a[1].py", "tests/a.py"]);
         let sorted = CommitTests { pass_to_pass: vec!["checks/a[1].py::test_a".to_owned()], ..CommitTests::default() };
-        let found = of_tests(Runner::Pytest, &sorted, &change(&python, "tests/a.py"), &[]);
+        let found = of_tests(Runner::Pytest, "", &sorted, &change(&python, "tests/a.py"), &[]);
         let shadows = [r"checks/a\[1\]/**/*.{py,pyc,pyd,so}", r"checks/a\[1\].{py,pyc,pyd,so,*.pyd,*.so}"];
         assert_eq!(found, [&[r"checks/a\[1\].py"][..], &shadows].concat());
         let protected = vec!["golden/out[1].json".to_owned()];

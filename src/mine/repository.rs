@@ -13,7 +13,7 @@ use crate::trace::Exit;
 /// The timeout of one git command.
 const TIME: Duration = Duration::from_secs(1800);
 /// The maximum number of bytes that are read of git's output.
-const LARGEST: usize = 256 << 20;
+const MAX_OUTPUT_BYTES: usize = 256 << 20;
 /// The maximum number of bytes that are read of git's errors.
 const MESSAGE: usize = 64 << 10;
 
@@ -256,11 +256,11 @@ impl Repository {
         let mut kept = Vec::new();
         self.stream(words, stdin, &BTreeMap::new(), |bytes| {
             kept.extend_from_slice(bytes);
-            kept.len() <= LARGEST
+            kept.len() <= MAX_OUTPUT_BYTES
         })
         .await?;
-        if kept.len() > LARGEST {
-            let message = format!("its output is larger than {} MiB", LARGEST >> 20);
+        if kept.len() > MAX_OUTPUT_BYTES {
+            let message = format!("its output is larger than {} MiB", MAX_OUTPUT_BYTES >> 20);
             return Err(RepositoryError::Git { command: words.join(" "), message });
         }
         Ok(kept)

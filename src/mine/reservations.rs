@@ -19,7 +19,7 @@ pub fn open_settings(settings: &[String]) -> Option<String> {
     })
 }
 
-/// Returns a reservation as a sentence.
+/// Returns a reservation with a capital letter and a full stop.
 pub fn sentence(reservation: &str) -> String {
     let mut rest = reservation.chars();
     let first: String = rest.next().into_iter().flat_map(char::to_uppercase).collect();

@@ -115,13 +115,12 @@ const ENDS: [&str; 8] = ["_test", "_tests", ".test", ".tests", ".spec", "_spec",
 /// The role of a file, as far as its path shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sight {
-    /// The role.
     Known(Role),
     /// The file is a test if the files of a place are tests.
     Doubtful {
         /// A folder, or the file itself.
         place: String,
-        /// The role otherwise.
+        /// The role of the file if the others are not tests.
         otherwise: Role,
     },
 }

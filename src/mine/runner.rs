@@ -24,6 +24,9 @@ pub(super) const REPORT: &str = ".evals-tests.xml";
 /// results; output of the code under test goes to standard error.
 pub(super) const RESULTS_ALONE: &str = "3>&1 >&2";
 
+/// The folder of the programs of packages of Node, in commands.
+const PROGRAMS_OF_NODE: &str = "node_modules/.bin/";
+
 /// A test runner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
@@ -50,6 +53,18 @@ pub enum Runner {
 
 word!(Runner);
 
+impl Runner {
+    /// Returns true if the tests are those of Python.
+    pub fn is_of_python(self) -> bool {
+        matches!(self, Runner::Pytest | Runner::Unittest)
+    }
+
+    /// Returns true if the tests need the packages of Node.
+    fn is_of_node(self) -> bool {
+        matches!(self, Runner::Node | Runner::Npm | Runner::Mocha | Runner::Jest | Runner::Vitest)
+    }
+}
+
 /// The files of a commit: all paths, and the texts of those that describe the project.
 #[derive(Debug, Clone, Default)]
 pub struct Tree {
@@ -71,6 +86,14 @@ impl Tree {
         self.files.range(prefix.clone()..).next().is_some_and(|path| path.starts_with(&prefix))
     }
 
+    /// Returns the files in a folder. Their paths begin there.
+    pub fn below(&self, folder: &str) -> Tree {
+        let start = format!("{folder}/");
+        let files = self.files.iter().filter_map(|path| path.strip_prefix(&start)).map(str::to_owned).collect();
+        let text = |(path, text): (&String, &String)| Some((path.strip_prefix(&start)?.to_owned(), text.clone()));
+        Tree { files, texts: self.texts.iter().filter_map(text).collect() }
+    }
+
     /// Returns the text of a file that describes the project.
     pub fn text(&self, path: &str) -> Option<&str> {
         self.texts.get(path).map(String::as_str)
@@ -78,7 +101,7 @@ impl Tree {
 }
 
 /// The maximum number of folders around settings of cargo and Node that are read.
-const MOST_FOLDERS: usize = 3;
+const MAX_SETTINGS_DEPTH: usize = 3;
 
 /// Returns true if a file has settings of mocha, jest, vitest, ava or TypeScript, by its name.
 pub(super) fn has_settings_of_node(name: &str) -> bool {
@@ -123,7 +146,7 @@ pub fn describes_the_project(path: &str) -> bool {
     ];
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     let has_settings = ["Cargo.toml", "package.json", "mocha.opts"].contains(&name) || has_settings_of_node(name);
-    if has_settings && path.matches('/').count() <= MOST_FOLDERS && !path.contains("node_modules/") {
+    if has_settings && path.matches('/').count() <= MAX_SETTINGS_DEPTH && !path.contains("node_modules/") {
         return true;
     }
     let is_requirements = name.contains("requirements") && name.ends_with(".txt");
@@ -163,6 +186,8 @@ impl Step {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recipe {
     pub runner: Runner,
+    /// The folder in which the tests run, without a slash at its end. Names of tests begin there. Empty for the top.
+    pub folder: String,
     /// The commands that prepare the workspace, with the network.
     pub setup: Vec<Step>,
     /// The line that runs the tests, without the network.
@@ -176,15 +201,68 @@ pub struct Recipe {
     /// Further programs that the commands may start: a sandbox gets the installations of all of them.
     pub mounted: Vec<String>,
     /// The folders of the workspace that the set-up makes and that a commit with the same key can reuse.
-    pub keeps: Vec<&'static str>,
+    pub keeps: Vec<String>,
     /// The key of the set-up. Commits with the same key share it.
     pub key: String,
 }
 
 impl Recipe {
+    /// Returns a recipe without commands, for the top.
+    pub(super) fn bare(runner: Runner) -> Self {
+        Self {
+            runner,
+            folder: String::new(),
+            setup: Vec::new(),
+            run: String::new(),
+            format: Format::Auto,
+            report: None,
+            needs: Vec::new(),
+            mounted: Vec::new(),
+            keeps: Vec::new(),
+            key: String::new(),
+        }
+    }
+
     /// Returns the programs that the commands may start.
     pub fn programs(&self) -> Vec<String> {
         [&self.needs[..], &self.mounted].concat()
+    }
+
+    /// Returns the folder in which the tests run, with a slash at its end. Empty for the top.
+    pub fn path(&self) -> String {
+        if self.folder.is_empty() { String::new() } else { format!("{}/", self.folder) }
+    }
+
+    /// Returns the recipe with its commands in a folder of the workspace. `workspaces` is the folder of the workspaces of npm around
+    /// it, empty for the top: packages are installed there. `enters` is false if the set-up runs at the top, as the user gave it.
+    pub fn within(mut self, folder: &str, workspaces: Option<&str>, enters: bool) -> Self {
+        let enter = format!("cd {}", shell_word(folder));
+        if enters {
+            for step in &mut self.setup {
+                step.line = format!("{enter} && {}", step.line);
+                // Links between workspaces depend on the folders of each commit.
+                step.depends_on = step.depends_on.take().filter(|_| workspaces.is_none());
+            }
+        }
+        self.keeps = self.keeps.iter().map(|name| format!("{folder}/{name}")).collect();
+        let around = workspaces.filter(|_| self.runner.is_of_node());
+        let packages = around.map(|around| match around {
+            "" => "node_modules".to_owned(),
+            around => format!("{around}/node_modules"),
+        });
+        self.run = match &packages {
+            Some(packages) if self.run.contains(PROGRAMS_OF_NODE) => {
+                let shared = shell_word(&format!("{packages}/.bin"));
+                let path = format!("\"$PWD/node_modules/.bin:$OLDPWD\"/{shared}:\"$PATH\"");
+                format!("{enter} && PATH={path} && {}", self.run.replace(PROGRAMS_OF_NODE, ""))
+            }
+            _ => format!("{enter} && {}", self.run),
+        };
+        self.keeps.extend(packages);
+        self.report = self.report.map(|glob| format!("{folder}/{glob}"));
+        self.key = format!("{folder}: {}", self.key);
+        folder.clone_into(&mut self.folder);
+        self
     }
 
     /// Returns the body of the `tests` grader that runs the tests after removing files.
@@ -252,8 +330,8 @@ const MANIFESTS: [(&str, &str); 9] = [
     ("build.gradle.kts", "COMMAND"),
 ];
 
-/// Returns a part of a message about the manifests below the top that are nearest to tests, with the options that mine the
-/// first of their folders. Returns `None` if there are none.
+/// Returns a part of a message about the manifests below the top that are nearest to tests, with the options that run a command
+/// in the first of their folders. Returns `None` if there are none.
 pub fn below_the_top(tree: &Tree, tests: &[String]) -> Option<String> {
     let nearest = |path: &String| {
         let mut folders = path.match_indices('/').rev().filter_map(|(at, _)| path.get(..at));
@@ -265,12 +343,13 @@ pub fn below_the_top(tree: &Tree, tests: &[String]) -> Option<String> {
     };
     let found: BTreeSet<(String, &str, &str)> = tests.iter().filter_map(nearest).collect();
     let (folder, _, command) = found.first()?;
+    let verb = if found.len() == 1 { "manifest nearest to the tests is" } else { "manifests nearest to the tests are" };
     let manifests = some_of(found.iter().map(|(folder, name, _)| format!("`{folder}/{name}`")), 3);
     let paths = shell_word(&format!("{folder}/**"));
     let test = shell_word(&format!("cd {} && {command}", shell_word(folder)));
     Some(format!(
-        "only manifests at the top are read, and not {manifests}: mine this folder with --paths {paths} --test {test}, and name \
-         the commands that install its packages with --setup"
+        "the {verb} {manifests}: name the command of this folder with --paths {paths} --test {test}, and the commands that \
+         install its packages with --setup"
     ))
 }
 
@@ -298,19 +377,8 @@ pub fn recipes(tree: &Tree, parent: &Tree, tests: &TestFiles<'_>, given: &Given)
         }
     }
     if let Some(test) = &given.test {
-        let bare = Recipe {
-            runner: Runner::Given,
-            setup: Vec::new(),
-            run: String::new(),
-            format: Format::Auto,
-            report: None,
-            needs: Vec::new(),
-            mounted: Vec::new(),
-            keeps: Vec::new(),
-            key: String::new(),
-        };
         if all.is_empty() || !given.setup.is_empty() {
-            all = vec![bare];
+            all = vec![Recipe::bare(Runner::Given)];
         }
         for recipe in &mut all {
             (recipe.runner, recipe.format, recipe.report) = (Runner::Given, Format::Auto, None);
@@ -472,7 +540,7 @@ mod tests {
         let tree = tree(&files.map(|path| (path, "")));
         let below = |tests: &[&str]| below_the_top(&tree, &tests.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>());
         let found = below(&["tests/b.js", "web/test/a.js"]).unwrap();
-        assert!(found.contains("not `web/package.json`: "), "{found}");
+        assert!(found.contains("the manifest nearest to the tests is `web/package.json`: "), "{found}");
         assert!(found.contains("--paths 'web/**' --test 'cd web && npm test',"), "{found}");
         let found = below(&["web/a b/tests/a.rs"]).unwrap();
         assert!(found.contains(r"--paths 'web/a b/**' --test 'cd '\''web/a b'\'' && cargo test'"), "{found}");

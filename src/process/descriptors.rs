@@ -16,7 +16,7 @@ const OF_A_TRIAL: u64 = 16;
 const OF_THE_ENGINE: u64 = 64;
 
 /// The limit below which not even one trial can run.
-pub const LEAST: u64 = 32;
+pub const MIN_OPEN_FILES: u64 = 32;
 /// The number of descriptors held in reserve: for a folder of `/proc`, and a file in it.
 const RESERVED: usize = 2;
 

@@ -5,7 +5,7 @@ use std::io;
 use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::descriptors::LEAST;
+use super::descriptors::MIN_OPEN_FILES;
 use crate::resources::open_files_limit;
 
 /// Handles SIGXFSZ, which by default ends `evals` without a message. Started programs have the default again. Does
@@ -15,7 +15,7 @@ use crate::resources::open_files_limit;
 /// # Errors
 /// Returns an error if the signal cannot be handled.
 pub fn survive_limit() -> io::Result<()> {
-    if open_files_limit().is_some_and(|limit| limit < LEAST) {
+    if open_files_limit().is_some_and(|limit| limit < MIN_OPEN_FILES) {
         return Ok(());
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;

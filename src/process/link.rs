@@ -83,7 +83,7 @@ impl Link {
         if sent < message.len() {
             return Err(io::Error::new(
                 io::ErrorKind::WouldBlock,
-                "the socket to a supervisor took a part of a message",
+                "only a part of a message could be written to the socket of a supervisor",
             ));
         }
         Ok(())

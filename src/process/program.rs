@@ -1,8 +1,13 @@
-//! Finds the file of a program, and says why there is none.
+//! Finds the file of a program, and says why there is none, or why the system does not find its interpreter.
 
+use std::io::Read;
 use std::path::Path;
 
 use crate::project;
+use crate::regular;
+
+/// The maximum length of a first line that names an interpreter; the system's own limit.
+const MAX_FIRST_LINE: u64 = 256;
 
 /// Finds the file of a program: a path is relative to the folder, a bare name is searched for on `PATH`.
 pub fn find(program: &str, folder: &Path, path: Option<&str>) -> Option<std::path::PathBuf> {
@@ -49,9 +54,48 @@ pub fn not_found(program: &str, folder: &Path) -> String {
     }
 }
 
+/// Returns an addition to the system's message that a file does not exist, if the file of the program does and the interpreter
+/// that its first line names does not.
+pub fn missing_interpreter(file: &Path, folder: &Path) -> Option<String> {
+    let mut head = Vec::new();
+    regular::open(file).ok()?.take(MAX_FIRST_LINE).read_to_end(&mut head).ok()?;
+    let line = head.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    let line = String::from_utf8_lossy(line);
+    let named = line.trim_matches([' ', '\t']).split([' ', '\t']).next().filter(|named| !named.is_empty())?;
+    let exists = |path: &str| folder.join(path).exists();
+    match named.strip_suffix('\r') {
+        _ if exists(named) => None,
+        Some(bare) if exists(bare) => Some(format!(
+            "; its first line names the interpreter `{bare}` and ends with a carriage return, which the system takes as part \
+             of the name; save the file with the line endings of Unix"
+        )),
+        bare => Some(format!(
+            "; its first line names the interpreter `{}`, which does not exist; install it, or name another program first, \
+             as in `command: [python3, …]`",
+            bare.unwrap_or(named)
+        )),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_missing_interpreter_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let said = |text: &str| {
+            std::fs::write(folder.path().join("agent"), text).unwrap();
+            missing_interpreter(&folder.path().join("agent"), folder.path())
+        };
+        assert!(said("#! /no/such/python -u\nprint()\n").unwrap().contains("the interpreter `/no/such/python`, which"));
+        assert!(said("#!/no/such\r\n").unwrap().contains("the interpreter `/no/such`, which"));
+        assert!(said("#!/bin/sh\r\n").unwrap().contains("carriage return"));
+        for text in ["#!/bin/sh\n", "#!/bin/sh -e\r\n", "#!\n", "", "print()\n"] {
+            assert_eq!(said(text), None, "{text:?}");
+        }
+        assert_eq!(missing_interpreter(&folder.path().join("no-such"), folder.path()), None);
+    }
 
     #[test]
     fn the_folder_in_which_a_program_is_searched_is_named() {

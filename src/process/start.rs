@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use super::escaped::{self, Leader, Origin};
 use super::idle::{self, Idle};
 use super::link::Link;
-use super::program::{find, not_found};
+use super::program::{find, missing_interpreter, not_found};
 use super::running::alive;
 use super::{Group, Output, Pipes, Stream, Tail, UNCERTAIN, descriptors, supervisor};
 use crate::resources::hint;
@@ -55,7 +55,7 @@ impl Launch {
 pub enum Stdin {
     /// No standard input.
     Null,
-    /// A pipe.
+    /// A pipe that the engine writes to.
     Piped,
 }
 
@@ -142,9 +142,13 @@ impl Group {
             return Err(failed(ErrorCategory::NotInstalled, not_found(first, folder)));
         };
         let cannot = |error: io::Error| {
+            let file = || find(program, folder, env.get("PATH").map(String::as_str));
+            let is_missing = error.kind() == io::ErrorKind::NotFound;
+            let script = is_missing.then(file).flatten().and_then(|file| missing_interpreter(&file, folder));
+            let (hint, way_out) = (hint(&error), script.unwrap_or_else(|| way_out(&error).to_owned()));
             failed(
                 ErrorCategory::StartFailed,
-                format!("program `{program}` could not be started: {error}{}{}", hint(&error), way_out(&error)),
+                format!("program `{program}` could not be started: {error}{hint}{way_out}"),
             )
         };
         escaped::adopt_orphans();
@@ -244,8 +248,8 @@ impl Streams {
     }
 }
 
-/// Returns the way out if a file may not be executed, which is usually a script that was not made executable, or if no
-/// process can be started.
+/// Returns advice for the user if a file may not be executed, which is usually a script without the permission bit, or if the
+/// limit of processes is reached. Returns an empty text for other errors.
 fn way_out(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::PermissionDenied => {

@@ -1757,7 +1757,7 @@ fn what_cannot_be_mined_is_told() {
 /// A package of Node in a folder, with one fix.
 fn package_in_a_folder<'a>(project: &'a Project, name: &str) -> History<'a> {
     let mut history = History::new(project, name);
-    let package = r#"{"name": "web", "scripts": {"test": "sh test/run.sh"}}"#;
+    let package = r#"{"name": "web"}"#;
     let run = "if grep -q 2 lib/x.js; then echo 'ok 1 - two'; else echo 'not ok 1 - two'; fi; echo 1..1\n";
     let begin = [("web/package.json", Some(package)), ("web/lib/x.js", Some("exports.x = 1;\n"))];
     history.commit("Begin", &[&begin[..], &[("README.md", Some("Two.\n"))]].concat());
@@ -1784,18 +1784,46 @@ fn a_package_below_the_top_is_named_and_mined_by_a_command() {
 }
 
 #[test]
-fn a_package_below_the_top_is_named_if_its_tests_cannot_be_imported() {
+fn the_tests_of_a_package_below_the_top_run_in_its_folder() {
     let project = Project::new();
     let mut history = History::new(&project, "repo");
-    let test = "import unittest\nfrom up import up\n\n\nclass Up(unittest.TestCase):\n    def test_up(self):\n        \
-                self.assertEqual(up('a'), 'A')\n";
-    let packages = [("svc/__init__.py", Some("")), ("svc/tests/__init__.py", Some(""))];
-    let begin = [("svc/pyproject.toml", Some("[project]\nname = \"svc\"\n")), ("svc/up.py", Some("up = str\n"))];
-    history.commit("Begin", &[&packages[..], &begin].concat());
-    history.commit("Go up", &[("svc/up.py", Some("up = str.upper\n")), ("svc/tests/test_up.py", Some(test))]);
-    let mined = mine(&project, &["--repeat", "1", "--hunks", "0"]).exits(3).json();
-    let reason = of(&mined, "Go up")["reason"].as_str().unwrap();
-    assert!(reason.contains("_FailedTest") && reason.contains("and not `svc/pyproject.toml`"), "{reason}");
+    let code = |name: &str, end: &str| format!("def {name}(text):\n    return text{end}\n");
+    let test = |name: &str, text: &str, expected: &str| {
+        let body = format!("    def test_{name}(self):\n        self.assertEqual({name}('{text}'), '{expected}')\n");
+        test("All", &body).replace("import unittest\n", &format!("import unittest\nfrom {name} import {name}\n"))
+    };
+    let mut commit = |subject: &str, files: &[(&str, String)]| {
+        let files: Vec<(&str, Option<&str>)> = files.iter().map(|(path, text)| (*path, Some(text.as_str()))).collect();
+        history.commit(subject, &files);
+    };
+    let (svc, low) = ("svc/tests/test_up.py", "tools/low/tests/test_low.py");
+    let manifests = [("svc/setup.cfg", String::new()), ("tools/low/setup.cfg", String::new())];
+    let [one, two] = [("svc/up.py", code("up", "")), ("tools/low/low.py", code("low", ""))];
+    commit("Begin", &[&manifests[..], &[one, two]].concat());
+    let fixed = code("up", ".upper()");
+    commit("Go up", &[("svc/up.py", fixed.clone()), (svc, test("up", "aB", "AB"))]);
+    commit("Go low", &[("tools/low/low.py", code("low", ".lower()")), (low, test("low", "aB", "ab"))]);
+    let up = [("svc/up.py", code("up", ".upper().strip()")), (svc, test("up", " aB", "AB"))];
+    let down = [("tools/low/low.py", code("low", ".lower().strip()")), (low, test("low", " aB", "ab"))];
+    commit("Strip both", &[up, down].concat());
+    let mined = mine(&project, &["--repeat", "1", "--hunks", "0"]).exits(0).json();
+    for (subject, folder, name) in [("Go up", "svc", "up"), ("Go low", "tools/low", "low")] {
+        let looked = of(&mined, subject);
+        assert_eq!(looked["fail_to_pass"], serde_json::json!([format!("test_{name}.All.test_{name}")]), "{looked}");
+        let case = looked["case"].as_str().unwrap();
+        assert!(project.read(case).contains(&format!("cd {folder} && ")), "{}", project.read(case));
+        let hidden = project.path(&case.replace(".yaml", ".hidden"));
+        assert!(hidden.join(format!("{folder}/tests/test_{name}.py")).is_file());
+    }
+    let case = of(&mined, "Go up")["case"].as_str().unwrap();
+    // A module that Python would load before the tests is removed.
+    let site = put("svc/sitecustomize.py", "import os\nos._exit(0)\n");
+    for (steps, exit) in [(put("svc/up.py", &fixed), 0), (site, 1)] {
+        project.write(&case.replace(".yaml", ".demo.yaml"), &format!("steps:\n{steps}"));
+        project.evals(&["run", case]).exits(exit);
+    }
+    let reason = of(&mined, "Strip both")["reason"].as_str().unwrap();
+    assert!(reason.starts_with("its tests are in several packages: `svc`, `tools/low`; name a command"), "{reason}");
 }
 
 #[test]
@@ -2201,6 +2229,27 @@ fn a_run_that_was_cut_decides_nothing() {
         "{reason}"
     );
     assert_eq!((&looked["fail_to_pass"], &looked["flaky"]), (&serde_json::json!([]), &serde_json::json!([])));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_run_that_uses_too_much_memory_decides_nothing() {
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let large = format!(
+        "import time\n\n\n{BASE}\n\ndef fill():\n    held = b'x' * (600 << 20)\n    time.sleep(60)\n    return held\n"
+    );
+    history.commit("Begin", &[("calc.py", Some(&large)), ("tests/test_double.py", Some(TEST_DOUBLE))]);
+    let fill = "import unittest\nfrom calc import fill\n\n\nclass Fill(unittest.TestCase):\n    def test_fill(self):\n        fill()\n";
+    let small = large.replace("600 << 20", "6").replace("time.sleep(60)", "pass");
+    history.commit("Hold little", &[("calc.py", Some(&small)), ("tests/test_fill.py", Some(fill))]);
+    mine(&project, &["--memory", "4GB"]).exits(2).says("such as 4GiB");
+    let mined = mine(&project, &["--repeat", "1", "--memory", "200MiB"]).exits(3).json();
+    let looked = of(&mined, "Hold little");
+    let reason = looked["reason"].as_str().unwrap();
+    let start = "it is not known which tests fail: before the commit, the runner used more than 200 MiB of memory and was ended";
+    assert!(reason.starts_with(start), "{reason}");
+    assert_eq!(looked["fail_to_pass"], serde_json::json!([]));
 }
 
 #[test]

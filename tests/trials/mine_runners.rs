@@ -217,15 +217,21 @@ const SAMPLES: [Sample; 7] = [
     },
 ];
 
-fn check(sample: &Sample) {
+/// Checks a sample in a folder of the repository, which is empty for the top, or has a slash at its end.
+fn check(sample: &Sample, folder: &str) {
     let project = Project::new();
     let mut history = History::new(&project, "repo");
-    let begin: Vec<(&str, Option<&str>)> = sample.begin.iter().map(|(path, text)| (*path, Some(*text))).collect();
-    history.commit("Begin", &begin);
+    let mut commit = |message: &str, files: &[(&str, &str)]| {
+        let paths: Vec<String> = files.iter().map(|(path, _)| format!("{folder}{path}")).collect();
+        let texts = files.iter().map(|(_, text)| Some(*text));
+        let files: Vec<(&str, Option<&str>)> = paths.iter().map(String::as_str).zip(texts).collect();
+        history.commit(message, &files);
+    };
+    commit("Begin", sample.begin);
     let (file, wrong, right) = sample.code;
     let before = sample.begin.iter().find(|(path, _)| *path == file).unwrap().1;
     let fixed = before.replace(wrong, right);
-    history.commit("Fix the sum of two numbers", &[(file, Some(&fixed)), (sample.test.0, Some(sample.test.1))]);
+    commit("Fix the sum of two numbers", &[(file, &fixed), sample.test]);
     let words = [&["mine", "repo", "--sandbox", "none", "--format", "json"][..], sample.more].concat();
     let mined = project.evals(&words).exits(0).json();
     let fix = &mined["candidates"][0];
@@ -238,6 +244,7 @@ fn check(sample: &Sample) {
     let put = |files: &[(&str, &str)]| {
         let mut steps = "steps:\n".to_owned();
         for (path, text) in files {
+            let path = format!("{folder}{path}");
             writeln!(steps, "- write: {{path: {path:?}, text: {text:?}}}").unwrap();
         }
         steps
@@ -246,7 +253,8 @@ fn check(sample: &Sample) {
     project.evals(&["run", "cases"]).exits(0);
     for (path, text) in sample.wrong {
         // A shell for npm that forges results, which no other file names.
-        let steps = put(&[(path, text), ("forge.sh", FORGES)]) + "- run: {command: chmod +x forge.sh}\n";
+        let steps = put(&[(path, text), ("forge.sh", FORGES)]);
+        let steps = format!("{steps}- run: {{command: chmod +x {folder}forge.sh}}\n");
         project.write(&script, &steps);
         let ran = project.evals(&["run", "cases"]);
         assert_eq!(ran.code, 1, "{}: {path}\n{}{}", sample.runner, ran.out, ran.err);
@@ -258,10 +266,48 @@ fn check(sample: &Sample) {
 fn a_correct_patch_passes_with_each_runner_and_a_changed_setting_does_not() {
     let mut ran = 0;
     for sample in SAMPLES.iter().filter(|sample| runners(sample.needs)) {
-        check(sample);
+        check(sample, "");
         ran += 1;
     }
     assert!(ran > 0, "no test runner is installed");
+}
+
+#[test]
+#[ignore = "slow: runs the test runners that are installed"]
+fn each_runner_runs_the_tests_of_a_package_in_its_folder() {
+    for sample in SAMPLES.iter().filter(|sample| runners(sample.needs)) {
+        check(sample, "parts/calc/");
+    }
+}
+
+/// A member of workspaces of npm, whose top has no tests. Its dependency is another member.
+#[test]
+#[ignore = "slow: runs npm"]
+fn tests_of_a_member_of_workspaces_find_the_packages_at_the_top() {
+    if !runners(&["node", "npm"]) {
+        return;
+    }
+    let project = Project::new();
+    let test = |name: &str, call: &str| {
+        format!("require('node:test')('{name}', () => require('@calc/checks').same(require('../calc').{call}));\n")
+    };
+    let (twice, add) = (test("doubles", "twice(2), 4"), test("adds", "add(1, 2), 3"));
+    let member = r#"{"name": "@calc/sum", "version": "1.0.0", "scripts": {"test": "node --test"}, "devDependencies": {"@calc/checks": "1.0.0"}}"#;
+    let begin = [
+        ("package.json", r#"{"private": true, "workspaces": ["packages/*"]}"#),
+        (".gitignore", "node_modules\n"),
+        ("packages/checks/package.json", r#"{"name": "@calc/checks", "version": "1.0.0"}"#),
+        ("packages/checks/index.js", "exports.same = (a, b) => require('assert').equal(a, b);\n"),
+        ("packages/sum/package.json", member),
+        ("packages/sum/calc.js", CALC_JS),
+        ("packages/sum/test/twice.test.js", twice.as_str()),
+    ];
+    let fixed = CALC_JS.replace("a - b", "a + b");
+    let fix = [("packages/sum/calc.js", fixed.as_str()), ("packages/sum/test/add.test.js", add.as_str())];
+    let case = mined(&project, &begin, "Fix the sum", &fix);
+    assert!(project.read(&case).contains("cd packages/sum && "), "{}", project.read(&case));
+    decides(&project, &case, &[("packages/sum/calc.js", &fixed)], 0);
+    decides(&project, &case, &[("packages/sum/calc.js", CALC_JS)], 1);
 }
 
 /// Mines a fix, and returns the case file.

@@ -14,7 +14,7 @@ use super::node_text;
 use super::product::{is_for_tests, may_be_product};
 use super::python_text::{self, Load, Shown};
 use super::usage::{Usage, only_of_tests};
-use super::{Entry, MOST_WORDS, tree};
+use super::{Entry, MAX_SEARCHED_WORDS, tree};
 use crate::mine::history::Commit;
 use crate::mine::language::{NODE, PYTHON};
 use crate::mine::repository::{Repository, RepositoryError};
@@ -203,7 +203,8 @@ async fn used_by_name(
     if modules.is_empty() || words.is_empty() {
         return Ok(BTreeSet::new());
     }
-    let holders = repository.files_with(commit, &words.iter().map(String::as_str).take(MOST_WORDS).collect()).await?;
+    let holders =
+        repository.files_with(commit, &words.iter().map(String::as_str).take(MAX_SEARCHED_WORDS).collect()).await?;
     let is_code = |path: &str| {
         let is_program = NODE.has(path) && roles.of(path) == Role::Code && !runner::has_names_of_node(path);
         holders.contains(path) && is_program && !modules.contains_key(&path.to_owned())

@@ -9,7 +9,7 @@ use crate::mine::history::Commit;
 use crate::mine::language::Language;
 use crate::mine::repository::{Repository, RepositoryError};
 use crate::mine::role::{Role, Roles, has_test_name};
-use crate::paths::MOST_LINKS;
+use crate::paths::MAX_LINKS;
 
 /// The files behind the links among the tests.
 #[derive(Debug, Default)]
@@ -108,7 +108,7 @@ fn followed(path: &str, links: &BTreeMap<String, String>) -> Option<(String, BTr
         let place = done.join("/");
         if let Some(target) = links.get(&place) {
             steps += 1;
-            if steps > MOST_LINKS || target.starts_with('/') {
+            if steps > MAX_LINKS || target.starts_with('/') {
                 return None;
             }
             if rest.is_empty() {

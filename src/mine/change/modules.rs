@@ -9,14 +9,15 @@ use super::python_text::{self, Load, Shown};
 use super::{Entry, tree};
 use crate::mine::history::Commit;
 use crate::mine::language::{Language, NODE, PYTHON};
+use crate::mine::package::folders_of_python;
 use crate::mine::repository::{Repository, RepositoryError};
 use crate::mine::role::{Role, Roles, has_test_name, name};
 use crate::mine::runner::{self, Tree};
 
 /// The maximum number of steps from a test to a module that it imports.
-const MOST_STEPS: usize = 4;
+const MAX_STEPS: usize = 4;
 /// The maximum number of modules.
-const MOST_MODULES: usize = 100;
+const MAX_MODULES: usize = 100;
 
 /// The files of a commit and of its parent, and what decides which of them are tests.
 #[derive(Clone, Copy)]
@@ -46,6 +47,17 @@ impl Files<'_> {
     /// Returns true if a file is a module among the code, and the commit does not change it.
     pub(super) fn is_module(&self, path: &str) -> bool {
         self.is_kept(path) && self.is_code(path) && imports_modules(path)
+    }
+
+    /// Returns the folders below the top of the packages of Python whose tests the commit changes.
+    fn packages_of_python(&self) -> BTreeSet<String> {
+        let changed = self.commit.files.iter().map(|file| &file.path);
+        let tests: Vec<&String> = changed.filter(|path| PYTHON.has(path) && self.is_test(path)).collect();
+        if tests.is_empty() {
+            return BTreeSet::new();
+        }
+        let tree = Tree { files: self.entries.keys().cloned().collect(), ..Tree::default() };
+        folders_of_python(&tree, tests.into_iter())
     }
 
     /// Returns true if a file is a test whose imports are looked at: one that the commit changes, or one that others may use.
@@ -90,14 +102,23 @@ impl Reached {
         let names = Names::of(&tree(repository, entries, runner::has_names_of_node).await?);
         let mut last = tree(repository, entries, |path| files.is_start(path)).await?.texts;
         let mut reached = Self::of(settings, names, last.clone());
-        for step in 0..=MOST_STEPS {
+        for folder in files.packages_of_python() {
+            let start = format!("{folder}/");
+            let is_needed = |path: &str| path.strip_prefix(&start).is_some_and(runner::is_settings_of_pytest);
+            let settings = [
+                tree(repository, entries, is_needed).await?.below(&folder),
+                tree(repository, before, is_needed).await?.below(&folder),
+            ];
+            reached.add_package(&folder, &settings);
+        }
+        for step in 0..=MAX_STEPS {
             reached.add_roots(&last);
             let unread = reached.unread(files, &last);
             if unread.is_empty() {
                 break;
             }
             let modules = reached.texts.keys().chain(&unread).filter(|path| files.is_module(path));
-            if step == MOST_STEPS || modules.count() > MOST_MODULES {
+            if step == MAX_STEPS || modules.count() > MAX_MODULES {
                 reached.has_more = true;
                 break;
             }
@@ -121,6 +142,15 @@ impl Reached {
         let is_folder = |folder: &String| settings.iter().any(|tree| tree.has_folder(folder));
         let roots = roots.filter(is_folder).map(|folder| format!("{folder}/")).collect();
         Self { texts, names, targets, examples, has_more: false, settings, roots, plugins }
+    }
+
+    /// Adds the folder of a package of Python below the top, and what its settings of pytest name.
+    fn add_package(&mut self, folder: &str, settings: &[Tree; 2]) {
+        let named = settings.iter().flat_map(runner::python_paths).map(|root| format!("{folder}/{root}"));
+        let named: Vec<String> = named.filter(|root| self.is_folder(root)).collect();
+        self.roots.extend([folder.to_owned()].into_iter().chain(named).map(|root| format!("{root}/")));
+        let plugins = settings.iter().flat_map(runner::python_plugins);
+        self.plugins.extend(plugins.filter_map(|name| python_text::module(&name)));
     }
 
     /// Adds the folders that files put on Python's path.

@@ -43,9 +43,9 @@ const BASES: [&str; 22] = [
     "url",
 ];
 /// The maximum number of bytes of the arguments of a call.
-const LONGEST: usize = 400;
+const MAX_ARGUMENT_BYTES: usize = 400;
 /// The maximum number of calls of a text that are read.
-const MOST_CALLS: usize = 200;
+const MAX_CALLS: usize = 200;
 
 /// A part of a path; `None` is one that only a run shows.
 type Part = Option<String>;
@@ -199,7 +199,7 @@ fn relative(text: &str) -> impl Iterator<Item = &str> {
     words.filter(|word| word.starts_with("./") || word.starts_with("../"))
 }
 
-/// Returns the folders, as parts of their paths, for which a text makes a `require` of its own.
+/// Returns the folders, as parts of their paths, from which a text loads modules with `createRequire`.
 fn required_from(text: &str) -> Vec<Vec<Part>> {
     let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
     // `import { createRequire as make }` and `const { createRequire: make }`
@@ -261,12 +261,12 @@ fn calls<'a>(text: &'a str, signs: &'a [&'a str]) -> impl Iterator<Item = &'a st
             (!found.is_empty()).then_some(found)
         })
     };
-    signs.iter().flat_map(of_sign).take(MOST_CALLS)
+    signs.iter().flat_map(of_sign).take(MAX_CALLS)
 }
 
-/// Returns the text up to the bracket that closes it, or its first [`LONGEST`] bytes.
+/// Returns the text up to the bracket that closes it, or its first [`MAX_ARGUMENT_BYTES`] bytes.
 fn within(text: &str) -> &str {
-    inner(first_bytes(text, LONGEST))
+    inner(first_bytes(text, MAX_ARGUMENT_BYTES))
 }
 
 /// Returns true if arguments begin with a whole text in quotes.
@@ -387,7 +387,6 @@ fn forms(file: &str) -> Vec<String> {
     found
 }
 
-/// Returns true if a path ends with parts.
 fn ends_with(path: &str, parts: &[Part]) -> bool {
     let own: Vec<&str> = path.split('/').collect();
     let fits = |(own, part): (&&str, &Part)| part.as_ref().is_none_or(|part| part == own);

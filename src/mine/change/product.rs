@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::mentions::{may_copy, may_name, names_module};
 use super::python_imports::packages;
 use super::settings_text::{is_settings, plain, values};
-use super::{Entry, MOST_WORDS, tree};
+use super::{Entry, MAX_SEARCHED_WORDS, tree};
 use crate::mine::language::{NODE, PYTHON};
 use crate::mine::repository::{Repository, RepositoryError};
 use crate::mine::role::{Role, Roles, name, split};
@@ -115,10 +115,10 @@ pub(super) async fn may_be_product(
     }
     let paths = || doubtful.iter().map(|(path, _)| *path);
     let words: BTreeSet<&str> = paths().flat_map(|path| path.split('/').map(|part| split(part).0)).collect();
-    let with_words = repository.files_with(commit, &words.into_iter().take(MOST_WORDS).collect()).await?;
+    let with_words = repository.files_with(commit, &words.into_iter().take(MAX_SEARCHED_WORDS).collect()).await?;
     let names: BTreeSet<String> = paths().flat_map(|path| [name(path).to_owned(), dotted(path)]).collect();
     let with_names =
-        repository.files_with(commit, &names.iter().map(String::as_str).take(MOST_WORDS).collect()).await?;
+        repository.files_with(commit, &names.iter().map(String::as_str).take(MAX_SEARCHED_WORDS).collect()).await?;
     let is_read = |path: &str| {
         let is_manifest = name(path) == "package.json" || OF_DISTRIBUTIONS.contains(&name(path));
         let has_words = (is_settings(path) || may_copy(path)) && with_words.contains(path);
@@ -314,7 +314,7 @@ fn places(path: &str) -> Vec<String> {
     found
 }
 
-/// Adds all texts in a value.
+/// Adds the texts in a value, at any depth.
 fn add_texts<'a>(value: &'a Value, texts: &mut Vec<&'a str>) {
     match value {
         Value::String(text) => texts.push(text),

@@ -22,7 +22,7 @@ const FOLDERS: [&str; 5] = ["--cwd", "--dir", "--directory", "--prefix", "-C"];
 /// Options with the file that decides what a tool does.
 const FILES: [&str; 6] = ["--conf", "--file", "--justfile", "--makefile", "-c", "-f"];
 /// The maximum number of lines of a command.
-const MOST_LINES: usize = 4;
+const MAX_COMMAND_LINES: usize = 4;
 
 /// Returns the files of tools that tests start, and the files that scripts of the `package.json` at the top name. The tree has
 /// the text of this `package.json`.
@@ -79,7 +79,7 @@ fn commands<'a>(path: &str, text: &'a str) -> Vec<Vec<&'a str>> {
         let words: Vec<&str> = if is_shell {
             line.split_whitespace().collect()
         } else if STARTS.iter().any(|sign| line.contains(sign)) {
-            let around = lines.iter().skip(at).take(MOST_LINES);
+            let around = lines.iter().skip(at).take(MAX_COMMAND_LINES);
             let quoted = around.flat_map(|line| line.split(['"', '\'', '`']).skip(1).step_by(2));
             quoted.flat_map(str::split_whitespace).collect()
         } else {

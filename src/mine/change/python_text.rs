@@ -54,11 +54,11 @@ const SEVERAL: [&str; 2] = ["iter_modules(", "walk_packages("];
 /// Calls that run a program.
 const RUNS: [&str; 3] = ["subprocess.", "os.system(", "Popen("];
 /// The maximum number of lines of a statement.
-const MOST_LINES: usize = 20;
+const MAX_STATEMENT_LINES: usize = 20;
 /// The maximum number of statements with a sign.
-const MOST_STATEMENTS: usize = 200;
+const MAX_STATEMENTS: usize = 200;
 /// The maximum number of texts in a statement that a path is put together from.
-const MOST_PARTS: usize = 12;
+const MAX_PATH_PARTS: usize = 12;
 
 /// The certainty with which a statement shows the modules that it loads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -233,7 +233,7 @@ fn statements(text: &str, sign: &str) -> Vec<Vec<String>> {
     let lines: Vec<&str> = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim()).collect();
     let whole = |at: usize| {
         let mut statement = String::new();
-        for line in lines.iter().skip(at).take(MOST_LINES) {
+        for line in lines.iter().skip(at).take(MAX_STATEMENT_LINES) {
             statement.push_str(line);
             statement.push(' ');
             if statement.matches(['(', '[', '{']).count() <= statement.matches([')', ']', '}']).count() {
@@ -251,7 +251,7 @@ fn statements(text: &str, sign: &str) -> Vec<Vec<String>> {
         [vec![statement], values].concat()
     };
     let signed = lines.iter().enumerate().filter(|(_, line)| !after(line, sign).is_empty());
-    signed.take(MOST_STATEMENTS).map(|(at, _)| with_values(at)).collect()
+    signed.take(MAX_STATEMENTS).map(|(at, _)| with_values(at)).collect()
 }
 
 /// Returns a text with functions, and Python's path, under their own names: `im("a")` is `import_module("a")` after
@@ -362,7 +362,7 @@ fn fixed(word: &str) -> &str {
 fn paths(file: &str, words: &[&str]) -> Vec<String> {
     let folder = file.rsplit_once('/').map_or("", |(folder, _)| folder);
     let above: Vec<&str> = folder.match_indices('/').rev().filter_map(|(at, _)| folder.get(..at)).chain([""]).collect();
-    let words: Vec<&str> = words.iter().take(MOST_PARTS).map(|word| fixed(word)).collect();
+    let words: Vec<&str> = words.iter().take(MAX_PATH_PARTS).map(|word| fixed(word)).collect();
     let mut found = Vec::new();
     for from in 0..words.len() {
         for to in from..words.len() {

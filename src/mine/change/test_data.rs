@@ -6,7 +6,7 @@ use super::globs::{Globs, signs};
 use super::programs::of_tools;
 use super::settings_text::{is_settings, names_place};
 use super::unquoted::{embedded_files, is_of_product, is_of_tools, of_commands, of_product, with_embedded};
-use super::{Entry, MOST_WORDS, Mode, all_tests, tree};
+use super::{Entry, MAX_SEARCHED_WORDS, Mode, all_tests, tree};
 use crate::mine::history::Commit;
 use crate::mine::language::{Language, NODE};
 use crate::mine::repository::{Repository, RepositoryError};
@@ -15,7 +15,7 @@ use crate::mine::runner::Tree;
 use crate::values::{PathGlob, escaped_glob};
 
 /// The maximum number of bytes of the name of a file.
-const LONGEST_NAME: usize = 255;
+const MAX_NAME_BYTES: usize = 255;
 /// Signs of tests that list a folder.
 const LISTS: [&str; 13] = [
     "Dir.",
@@ -95,20 +95,20 @@ pub(super) async fn find(
         .iter()
         .map(|file| file.path.as_str())
         .filter(|path| entries.contains_key(*path) && (!is_small || is_named(path)) && may_be(path))
-        .take(MOST_WORDS)
+        .take(MAX_SEARCHED_WORDS)
         .collect();
     let kept: Vec<&str> = entries
         .iter()
         .filter(|(path, entry)| is_kept(path, entry) && is_named(path) && may_be(path))
         .map(|(path, _)| path.as_str())
-        .take(MOST_WORDS)
+        .take(MAX_SEARCHED_WORDS)
         .collect();
     let run: Vec<&str> = entries
         .iter()
         .filter(|(path, entry)| is_kept(path, entry) && named_now.contains(name(path)))
         .map(|(path, _)| path.as_str())
         .filter(|path| place(path).is_none_or(|place| named_now.contains(place)) && may_be_run(path))
-        .take(MOST_WORDS)
+        .take(MAX_SEARCHED_WORDS)
         .collect();
     if changed.is_empty() && kept.is_empty() && run.is_empty() {
         return Ok(TestData { open: tools, ..TestData::default() });
@@ -381,7 +381,7 @@ fn is_prose(path: &str) -> bool {
 pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
     let mut words: Vec<&str> = text.split(is_edge).skip(1).collect();
     words.pop();
-    words.into_iter().filter(|word| !word.is_empty() && word.len() <= LONGEST_NAME && !word.contains('\n'))
+    words.into_iter().filter(|word| !word.is_empty() && word.len() <= MAX_NAME_BYTES && !word.contains('\n'))
 }
 
 fn is_edge(c: char) -> bool {

@@ -9,7 +9,7 @@ use super::python_imports;
 use super::settings_text::{is_of_checkers, values};
 use super::test_data::{names, names_folder};
 use super::unquoted::{embedded_files, without_patterns};
-use super::{Entry, MOST_WORDS, tree};
+use super::{Entry, MAX_SEARCHED_WORDS, tree};
 use crate::mine::language::{Language, PYTHON};
 use crate::mine::repository::{Repository, RepositoryError};
 use crate::mine::role::{self, Role, Roles, name, place};
@@ -73,7 +73,7 @@ pub(super) struct Usage {
 }
 
 /// Returns those of the paths that no code outside of them uses. Data counts as used if a glob in code fits its name, or if
-/// code names its folder. Of more than [`MOST_WORDS`] files, none is returned.
+/// code names its folder. Of more than [`MAX_SEARCHED_WORDS`] files, none is returned.
 ///
 /// # Errors
 /// Returns git's message.
@@ -88,7 +88,7 @@ pub(super) async fn only_of_tests(
     let data = || paths.iter().filter(|path| is_data(path));
     let endings: BTreeSet<String> = data().flat_map(|path| signs(name(path))).collect();
     let mut words: BTreeSet<&str> = paths.iter().map(|path| word(path)).collect();
-    if words.is_empty() || words.len() > MOST_WORDS {
+    if words.is_empty() || words.len() > MAX_SEARCHED_WORDS {
         return Ok(Usage::default());
     }
     words.extend(endings.iter().map(String::as_str));

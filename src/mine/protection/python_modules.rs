@@ -9,7 +9,7 @@ use crate::mine::runner;
 const MODULES: [&str; 5] = [".py", ".pyi", ".pyx", ".pyd", ".so"];
 
 /// The maximum number of folders that modules are looked for in.
-const MOST_ROOTS: usize = 30;
+const MAX_ROOT_FOLDERS: usize = 30;
 
 /// Returns the paths of modules in the folders that Python imports from, for each name that the modules of tests import and
 /// no module of the repository has, other than the protected ones. A folder of data is no package.
@@ -62,6 +62,12 @@ fn roots(change: &Change) -> Vec<String> {
     };
     let mut named = vec!["src".to_owned()];
     named.extend([before, after].into_iter().flat_map(runner::python_paths));
+    if let Some(package) = &change.package {
+        let inside = |folder: String| format!("{}/{folder}", package.folder);
+        named.extend([package.folder.clone(), inside("src".to_owned())]);
+        let paths = [&package.before, &package.after].into_iter().flat_map(runner::python_paths);
+        named.extend(paths.filter(|folder| folder != ".").map(inside));
+    }
     named.extend(python_texts.iter().flat_map(|(path, text)| python_text::search_paths(path, text, is_folder)));
     // pytest adds the first folder above a module that is no package.
     let base = |path: &String| {
@@ -76,7 +82,7 @@ fn roots(change: &Change) -> Vec<String> {
             found.push(root);
         }
     }
-    found.truncate(MOST_ROOTS);
+    found.truncate(MAX_ROOT_FOLDERS);
     found
 }
 

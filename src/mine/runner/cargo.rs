@@ -58,6 +58,7 @@ pub(super) fn recipes(tree: &Tree, _parent: &Tree, _tests: &TestFiles<'_>) -> Ve
     );
     vec![Recipe {
         runner: Runner::Cargo,
+        folder: String::new(),
         setup: vec![toolchains(), Step::each("cargo fetch")],
         // Outside the workspace, where the agent could leave a build that cargo takes for its own. Each trial builds
         // everything, so nothing is built that only a debugger needs. Tests in comments are left out: their names

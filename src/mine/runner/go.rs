@@ -10,6 +10,7 @@ pub(super) fn recipes(tree: &Tree, _parent: &Tree, _tests: &TestFiles<'_>) -> Ve
     }
     vec![Recipe {
         runner: Runner::Go,
+        folder: String::new(),
         setup: vec![Step::each("go mod download")],
         // `-count=1` leaves out stored results.
         run: "go test -json -count=1 ./...".to_owned(),

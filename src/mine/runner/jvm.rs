@@ -11,6 +11,7 @@ const CLEAN: &str = r"find . -name pom.xml -execdir rm -rf target \;";
 pub(super) fn recipes(tree: &Tree, parent: &Tree, _tests: &TestFiles<'_>) -> Vec<Recipe> {
     let recipe = |runner, setup: String, run: String, report: &str, program: &str| Recipe {
         runner,
+        folder: String::new(),
         setup: vec![Step::each(setup)],
         run,
         format: Format::Junit,

@@ -56,13 +56,14 @@ pub(super) fn recipes(tree: &Tree, parent: &Tree, _tests: &TestFiles<'_>) -> Vec
     let key = format!("node {key:?}");
     let recipe = |(runner, run, format, report): &(Runner, String, Format, bool), setup: &Vec<Step>| Recipe {
         runner: *runner,
+        folder: String::new(),
         setup: setup.clone(),
         run: run.clone(),
         format: *format,
         report: report.then(|| REPORT.to_owned()),
         needs: vec!["node".to_owned(), "npm".to_owned()],
         mounted: Vec::new(),
-        keeps: vec!["node_modules"],
+        keeps: vec!["node_modules".to_owned()],
         key: format!("{key} {setup:?}"),
     };
     runs.iter().flat_map(|run| setups.iter().map(|setup| recipe(run, setup))).collect()

@@ -61,6 +61,7 @@ pub(super) fn recipes(tree: &Tree, parent: &Tree, tests: &TestFiles<'_>) -> Vec<
     };
     let recipe = |setup: Vec<Step>, run: String, key: String| Recipe {
         runner: if is_unittest { Runner::Unittest } else { Runner::Pytest },
+        folder: String::new(),
         setup,
         run,
         format: Format::Junit,

@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use flate2::read::ZlibDecoder;
 
 use super::{BASE85, LEFT_OUT};
-use crate::workspace::change::{Change, FileChangeKind, LARGEST};
+use crate::workspace::change::{Change, FileChangeKind, MAX_PATCH_FILE_BYTES};
 
 /// The change of one path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -252,8 +252,9 @@ impl<'a> Lines<'a> {
     fn literal(&mut self) -> Result<Vec<u8>, PatchError> {
         let head = String::from_utf8_lossy(self.next().unwrap_or_default()).into_owned();
         let length = head.strip_prefix("literal ").and_then(|length| length.parse::<u64>().ok());
-        let length =
-            length.filter(|length| *length <= LARGEST).ok_or_else(|| self.wrong("it is not a `literal` line"))?;
+        let length = length
+            .filter(|length| *length <= MAX_PATCH_FILE_BYTES)
+            .ok_or_else(|| self.wrong("it is not a `literal` line"))?;
         let mut packed = Vec::new();
         while let Some(line) = self.next().filter(|line| !line.is_empty()) {
             unpack_line(line, &mut packed).ok_or_else(|| self.wrong("it is not base 85"))?;
