@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
 
 use stamp::Stamp;
-use walk::{DEEPEST, Descend, LONGEST, Unread, walk};
+use walk::{Descend, MAX_FOLDER_DEPTH, MAX_PATH_BYTES, Unread, walk};
 
 pub mod apply;
 pub mod beside_patch;
@@ -35,7 +35,7 @@ pub mod walk;
 
 /// The size of the largest file of an agent that is read or copied to its end, in bytes. A file with holes of any size takes no
 /// disk, and reading it would take hours.
-pub const LARGEST_FILE: u64 = 1 << 30;
+pub const MAX_READ_FILE_BYTES: u64 = 1 << 30;
 
 /// The reason why a workspace could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -62,7 +62,7 @@ pub enum WorkspaceError {
     Special(PathBuf),
     /// A folder that is nested too deeply.
     #[error(
-        "{0} cannot be copied: the maximum is {DEEPEST} levels of folders and {LONGEST} bytes of a path; shorten the path, or take it out of the fixture"
+        "{0} cannot be copied: the maximum is {MAX_FOLDER_DEPTH} levels of folders and {MAX_PATH_BYTES} bytes of a path; shorten the path, or take it out of the fixture"
     )]
     TooDeep(PathBuf),
 }
@@ -83,12 +83,13 @@ pub fn copy_folder(from: &Path, to: &Path, over: bool) -> Result<(), WorkspaceEr
     copy(from, to, CopyMode { over, checked: true }, |_, _| false)
 }
 
-/// Copies a folder as [`copy_folder`] does, without one of the files or folders in it.
+/// Copies a folder as [`copy_folder`] does, without some of the files or folders in it.
 ///
 /// # Errors
 /// Returns the errors of [`copy_folder`].
-pub fn copy_folder_without(from: &Path, to: &Path, left_out: &Path) -> Result<(), WorkspaceError> {
-    copy(from, to, CopyMode { over: false, checked: true }, |path, _| path.starts_with(left_out))
+pub fn copy_folder_without(from: &Path, to: &Path, left_out: &[PathBuf]) -> Result<(), WorkspaceError> {
+    let is_left_out = |path: &Path| left_out.iter().any(|part| path.starts_with(part));
+    copy(from, to, CopyMode { over: false, checked: true }, |path, _| is_left_out(path))
 }
 
 /// Checks that [`copy_folder`] can copy everything in a folder, without reading files.

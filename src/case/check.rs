@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::Source;
 use super::file::{CASE_ONLY, GitLayer, Layer, WorkspaceLayer, servers};
-use super::mcp_servers;
+use super::{find, mcp_servers};
 use crate::grader::Grader;
 use crate::harness::HOME_IS_PRIVATE;
 use crate::harness::catalog::is_path;
@@ -553,15 +553,19 @@ const PARTS_OF_SKILL: [&str; 9] =
     ["assets", "bin", "lib", "reference", "references", "resources", "scripts", "src", "templates"];
 
 /// Returns the folder directly within a skill's folder that holds one of these files: the first of them counts. It is left out
-/// whole, because it may hold further cases. `None` if the folder is a part that the agent needs.
-pub(super) fn evals_in<'a>(skill: &Path, files: impl IntoIterator<Item = &'a Path>) -> Option<PathBuf> {
+/// whole, because it may hold further cases. Further folders of the skill that hold cases follow: the skill would show the agents
+/// of one folder what the other one expects. Empty if the first folder is a part that the agent needs.
+pub(super) fn evals_in<'a>(skill: &Path, files: impl IntoIterator<Item = &'a Path>) -> Vec<PathBuf> {
     let skill = resolved(skill);
     let first = files.into_iter().find_map(|file| {
         let folder = resolved(file.parent()?);
         let below = folder.strip_prefix(&skill).ok()?;
         below.components().next().map(|first| PathBuf::from(first.as_os_str()))
     });
-    first.filter(|folder| !PARTS_OF_SKILL.iter().any(|part| folder == Path::new(part)))
+    let is_needed = |folder: &Path| PARTS_OF_SKILL.iter().any(|part| folder == Path::new(part));
+    let Some(first) = first.filter(|folder| !is_needed(folder)) else { return Vec::new() };
+    let others = find::folders_with_cases(&skill, |folder| *folder != first && !is_needed(folder));
+    std::iter::once(first).chain(others).collect()
 }
 
 /// Returns true if a path is in a folder. Either of them may be a link.
@@ -640,16 +644,17 @@ pub(super) fn leaks(sources: &[Arc<Source>], layer: &Layer, graders: &[Grader]) 
     let file = sources.last().map(|source| source.file.as_path());
     for (steps, path) in skills.chain(attachments).chain(instructions) {
         let (is_skill, is_attachment) = (steps.starts_with(&[Key("skills")]), steps.starts_with(&[Key("attachments")]));
-        let evals = evals_in(path, sources.iter().map(|source| source.file.as_path())).filter(|_| is_skill);
+        let files = sources.iter().map(|source| source.file.as_path());
+        let evals = if is_skill { evals_in(path, files) } else { Vec::new() };
         // A grader may ask whether the agent copied an attachment, but not attach the check itself.
         let of_graders = graders.iter().filter(|grader| !is_attachment || grader.kind.spec().runs_named_files());
         let own = kept.iter().filter_map(|(_, own)| own.map(PathBuf::as_path)).chain(files_of_graders(of_graders));
         let Some(source) = innermost(sources, steps.get(..1).unwrap_or_default()) else { continue };
         let of_suite = file.filter(|file| *file != source.file && is_within(file, path));
-        let message = match of_suite.filter(|_| evals.is_none()) {
+        let message = match of_suite.filter(|_| evals.is_empty()) {
             // The same for each case of a suite, so it is reported once.
             Some(_) => Some(format!("`{}` contains cases whose agents get it", paths::shown(path).display())),
-            None => shows(path, evals.as_deref(), file.into_iter().chain(own)),
+            None => shows(path, &evals, file.into_iter().chain(own)),
         };
         let Some(message) = message else { continue };
         let steps = source.left_out.written(&steps);
@@ -669,16 +674,12 @@ fn innermost<'a>(sources: &'a [Arc<Source>], steps: &[Step<'_>]) -> Option<&'a A
 }
 
 /// Returns why a file or folder cannot be given to an agent, if it cannot: it contains a file that the agent must not see, or is a
-/// part of such a folder. `kept` are the files and folders that the agent must not see; `evals` is a part of the given folder that
-/// the agent does not get.
-pub(super) fn shows<'a>(
-    given: &Path,
-    evals: Option<&Path>,
-    kept: impl IntoIterator<Item = &'a Path>,
-) -> Option<String> {
+/// part of such a folder. `kept` are the files and folders that the agent must not see; `evals` are the parts of the given folder
+/// that the agent does not get.
+pub(super) fn shows<'a>(given: &Path, evals: &[PathBuf], kept: impl IntoIterator<Item = &'a Path>) -> Option<String> {
     let real = resolved(given);
-    let left_out = evals.map(|evals| real.join(evals));
-    let mut kept = kept.into_iter().filter(|kept| left_out.as_ref().is_none_or(|folder| !is_within(kept, folder)));
+    let left_out: Vec<PathBuf> = evals.iter().map(|evals| real.join(evals)).collect();
+    let mut kept = kept.into_iter().filter(|kept| !left_out.iter().any(|folder| is_within(kept, folder)));
     kept.find_map(|kept| {
         let of_kept = resolved(kept);
         let (shown, own) = (paths::shown(given), paths::shown(kept));

@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -10,6 +11,8 @@ use super::Case;
 use super::load::LoadError;
 use crate::paths;
 use crate::project;
+use crate::regular;
+use crate::workspace::walk::{self as tree, Descend};
 use crate::yaml::{self, Step, StepPart};
 
 /// The name of the file with the defaults of a folder's cases.
@@ -382,6 +385,47 @@ pub fn demo_scripts(cases: &[PathBuf]) -> Vec<PathBuf> {
 
 /// Returns true if a YAML text is an experiment instead of a case: it has a key that only experiments have.
 pub fn is_experiment(text: &str) -> bool {
+    has_one_of(text, &["variants", "matrix"])
+}
+
+/// Returns true if a YAML text has one of these keys.
+fn has_one_of(text: &str, keys: &[&str]) -> bool {
     let has = |key: &&str| text.contains(*key) && yaml::find(text, &[Step::Key(key)], StepPart::Key).is_some();
-    ["variants", "matrix"].iter().any(has)
+    keys.iter().any(has)
+}
+
+/// Returns the folders directly within a folder that hold a case at any depth, in alphabetical order, of those whose names are
+/// selected. Hidden folders hold files of tools.
+pub(super) fn folders_with_cases(folder: &Path, is_selected: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    let names = folders.map(|entry| PathBuf::from(entry.file_name()));
+    let is_hidden = |path: &Path| path.as_os_str().as_encoded_bytes().starts_with(b".");
+    let mut found: Vec<PathBuf> = names
+        .filter(|name| !is_hidden(name) && is_selected(name))
+        .filter(|name| holds_a_case(&folder.join(name)))
+        .collect();
+    found.sort();
+    found
+}
+
+fn holds_a_case(folder: &Path) -> bool {
+    let mut found = false;
+    let walked = tree::walk(folder, |path, meta| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if found || name.starts_with('.') {
+            return Descend::Skip;
+        }
+        found = meta.is_file() && name.ends_with(".yaml") && name != SUITE && is_case(&folder.join(path));
+        Descend::Enter
+    });
+    walked.is_ok() && found
+}
+
+/// Returns true if a YAML file is a case by its keys: it has prompts, and the file or a suite above it has graders. Other tools
+/// have YAML files with prompts, too.
+fn is_case(file: &Path) -> bool {
+    let has = |file: &Path, keys: &[&str]| regular::read_to_string(file).is_ok_and(|text| has_one_of(&text, keys));
+    let of_suite = || file.ancestors().skip(1).any(|above| has(&above.join(SUITE), &["graders"]));
+    has(file, &["prompt", "turns"]) && (has(file, &["graders"]) || of_suite())
 }

@@ -36,7 +36,7 @@ pub struct GraderPlace {
     pub name: String,
     /// The case or suite in which the grader is written.
     pub file: PathBuf,
-    /// The line, from 1.
+    /// The line of the grader in the file, from 1.
     pub line: usize,
 }
 

@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// The maximum number of files beside a script, and of their bytes. Beyond it, only the script itself is an input.
-const MOST_FILES: usize = 200;
-const MOST_BYTES: u64 = 8 << 20;
+const MAX_FILES: usize = 200;
+const MAX_BYTES: u64 = 8 << 20;
 /// Extensions of data. A script may be given such a file, and reports of a run beside it have the same extension.
 const DATA: [&str; 10] = ["csv", "html", "json", "jsonl", "log", "md", "txt", "xml", "yaml", "yml"];
 
@@ -42,7 +42,7 @@ pub(super) fn beside(script: &Path, case_folder: &Path) -> io::Result<Vec<PathBu
         }
         bytes = bytes.saturating_add(meta.len());
         files.push(path);
-        if files.len() > MOST_FILES || bytes > MOST_BYTES {
+        if files.len() > MAX_FILES || bytes > MAX_BYTES {
             return Ok(Vec::new());
         }
     }
@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(names(&folder.join("grade.py"), &folder.join("deep")), ["lib.py"]);
         fs::write(folder.join("words.json"), "x").unwrap();
         assert_eq!(names(&folder.join("words.json"), &folder), Vec::<String>::new());
-        for n in 0..=MOST_FILES {
+        for n in 0..=MAX_FILES {
             fs::write(own.join(format!("{n}.txt")), "x").unwrap();
         }
         assert_eq!(names(&own.join("grade.py"), &folder), Vec::<String>::new());

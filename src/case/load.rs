@@ -77,10 +77,11 @@ pub fn load(asked: &[PathBuf], context: &LoadContext) -> Result<Vec<Case>, Vec<L
 /// # Errors
 /// Returns the errors of [`load`].
 pub fn load_all(asked: &[PathBuf], context: &LoadContext) -> Result<Loaded, Vec<LoadError>> {
-    load_found(find::find(asked), asked, context)
+    load_found(find::find(asked), asked, context, !context.without_agents)
 }
 
-/// Reads cases with known ids: a file alone does not show which folder its id is relative to.
+/// Reads cases with known ids: a file alone does not show which folder its id is relative to. A run of an older version may
+/// have cases with `HOME` in `env`; that is no error here, because it matters only to agents that are still to start.
 ///
 /// # Errors
 /// Returns the errors of [`load`].
@@ -99,7 +100,7 @@ pub fn load_known(known: &[(PathBuf, String)], context: &LoadContext) -> Result<
             candidate.given = root.to_path_buf();
         }
     }
-    load_found(found, &files, context)
+    load_found(found, &files, context, false)
 }
 
 /// Returns the case files below these paths, whether or not they can be read.
@@ -110,9 +111,15 @@ pub fn case_files(asked: &[PathBuf]) -> Vec<PathBuf> {
     files.choose(candidates, suites).into_iter().map(|candidate| candidate.file).collect()
 }
 
-fn load_found(found: find::FoundFiles, asked: &[PathBuf], context: &LoadContext) -> Result<Loaded, Vec<LoadError>> {
+/// Reads cases of these files. With `refuses_home`, a case whose `env` has `HOME` is an error.
+fn load_found(
+    found: find::FoundFiles,
+    asked: &[PathBuf],
+    context: &LoadContext,
+    refuses_home: bool,
+) -> Result<Loaded, Vec<LoadError>> {
     let find::FoundFiles { candidates, suites, mut errors, strays } = found;
-    let mut files = Files { without_agents: context.without_agents, ..Files::default() };
+    let mut files = Files { accepts_home: !refuses_home, ..Files::default() };
     let (experiments, candidates): (Vec<_>, Vec<_>) =
         candidates.into_iter().partition(|candidate| files.is_experiment(&candidate.file));
     let cases = files.choose(candidates, suites);
@@ -256,8 +263,8 @@ impl Read {
 /// Every file that was read.
 #[derive(Debug, Default)]
 struct Files {
-    /// True if no agent is started.
-    without_agents: bool,
+    /// True if `HOME` in `env` is no error.
+    accepts_home: bool,
     /// The known facts about folders.
     folders: find::Folders,
     read: HashMap<PathBuf, Read>,
@@ -325,7 +332,7 @@ impl Files {
         if !self.read.contains_key(file) {
             self.order.push(file.to_path_buf());
         }
-        let (text, starts_agents) = (self.texts.remove(file), !self.without_agents);
+        let (text, starts_agents) = (self.texts.remove(file), !self.accepts_home);
         self.read.entry(file.to_path_buf()).or_insert_with(|| Read::of(file, text, is_suite, starts_agents))
     }
 
@@ -573,6 +580,7 @@ fn ready(
         sources,
         named_graders,
         graders: Vec::new(),
+        kept_files: Arc::default(),
         named_policy: None,
         file,
     }

@@ -20,20 +20,20 @@ use crate::regular;
 use crate::workspace::repository;
 
 /// The resolution of file times: a file changed this recently may be changed again without a visible difference.
-const GRAIN: Duration = Duration::from_millis(100);
+const FILE_TIME_RESOLUTION: Duration = Duration::from_millis(100);
 
-/// The maximum number of files, and of their bytes, that are looked at without another thread.
-const FEW: usize = 64;
-const FEW_BYTES: u64 = 256 << 10;
+/// The maximum number of files, and of their bytes, for a check on the calling thread.
+const MAX_QUICK_FILES: usize = 64;
+const MAX_QUICK_BYTES: u64 = 256 << 10;
 
 /// The files of a case with their expected digest, and the manifest of a harness.
 #[derive(Debug)]
 pub struct Seal {
     case: Arc<Case>,
     digests: Arc<Digests>,
-    begun: Arc<FileStates>,
-    /// The last state of the files that matched the digest.
-    sound: Arc<Mutex<Option<FileStates>>>,
+    first_states: Arc<FileStates>,
+    /// The last state in which the files matched their digests, or `None` if they were not compared yet.
+    last_match: Arc<Mutex<Option<FileStates>>>,
     /// The files that were read once, when the run began: the case, its suites, its named graders and policy, and the manifest.
     read: Vec<Arc<SealedFile>>,
 }
@@ -45,7 +45,7 @@ pub struct SealedFiles(HashMap<PathBuf, Arc<SealedFile>>);
 impl SealedFiles {
     fn get(&mut self, path: PathBuf, content: impl FnOnce() -> Content) -> Arc<SealedFile> {
         let file = self.0.entry(path).or_insert_with_key(|path| {
-            Arc::new(SealedFile { path: path.clone(), content: content(), sound: Mutex::default() })
+            Arc::new(SealedFile { path: path.clone(), content: content(), last_match: Mutex::default() })
         });
         Arc::clone(file)
     }
@@ -57,7 +57,7 @@ struct SealedFile {
     path: PathBuf,
     content: Content,
     /// The last state in which the file had this content.
-    sound: Mutex<Option<Stat>>,
+    last_match: Mutex<Option<Stat>>,
 }
 
 /// The content of a file when it was read.
@@ -87,18 +87,18 @@ impl Content {
 }
 
 impl SealedFile {
-    /// Returns true if the file has its content.
-    fn holds(&self) -> bool {
+    /// Returns true if the file still has the content that was read. Reads it again only if its metadata have changed.
+    fn is_unchanged(&self) -> bool {
         let Ok(meta) = fs::metadata(&self.path) else { return false };
         let now = Stat::from(&meta);
-        let mut sound = self.sound.lock().unwrap_or_else(PoisonError::into_inner);
-        if *sound == Some(now) {
+        let mut last_match = self.last_match.lock().unwrap_or_else(PoisonError::into_inner);
+        if *last_match == Some(now) {
             return true;
         }
         let Ok(text) = regular::read_to_string(&self.path) else { return false };
-        let holds = self.content.is_of(&self.path, &text);
-        *sound = (holds && is_settled(now.changed)).then_some(now);
-        holds
+        let is_unchanged = self.content.is_of(&self.path, &text);
+        *last_match = (is_unchanged && is_settled(now.changed)).then_some(now);
+        is_unchanged
     }
 }
 
@@ -163,8 +163,14 @@ impl Seal {
     /// # Errors
     /// Returns an error if a file of the case cannot be read.
     pub fn new(case: Arc<Case>, digests: Digests) -> io::Result<Self> {
-        let begun = look(&case, &digests)?;
-        Ok(Self { case, digests: Arc::new(digests), begun: Arc::new(begun), sound: Arc::default(), read: Vec::new() })
+        let first_states = file_states(&case, &digests)?;
+        Ok(Self {
+            case,
+            digests: Arc::new(digests),
+            first_states: Arc::new(first_states),
+            last_match: Arc::default(),
+            read: Vec::new(),
+        })
     }
 
     /// Returns the seal with the files that were read when the run began: those of the case, its named graders and policy in
@@ -182,11 +188,15 @@ impl Seal {
         }
         for (name, text) in &self.case.named_graders {
             let file = files.get(graders.join(format!("{name}.yaml")), || Content::Text(text.clone()));
-            read.extend(Some(file).filter(|file| !is_built_in(&embedded::graders(), name, text) || file.holds()));
+            read.extend(
+                Some(file).filter(|file| !is_built_in(&embedded::graders(), name, text) || file.is_unchanged()),
+            );
         }
         if let Some((name, text)) = &self.case.named_policy {
             let file = files.get(policies.join(format!("{name}.yaml")), || Content::Text(text.clone()));
-            read.extend(Some(file).filter(|file| !is_built_in(&embedded::policies(), name, text) || file.holds()));
+            read.extend(
+                Some(file).filter(|file| !is_built_in(&embedded::policies(), name, text) || file.is_unchanged()),
+            );
         }
         if let Some(Entry { manifest, origin: Origin::File(file) }) = harness {
             read.push(files.get(file.clone(), || Content::Manifest(manifest.digest())));
@@ -194,8 +204,8 @@ impl Seal {
         Self {
             case: Arc::clone(&self.case),
             digests: Arc::clone(&self.digests),
-            begun: Arc::clone(&self.begun),
-            sound: Arc::clone(&self.sound),
+            first_states: Arc::clone(&self.first_states),
+            last_match: Arc::clone(&self.last_match),
             read,
         }
     }
@@ -204,30 +214,30 @@ impl Seal {
     ///
     /// # Errors
     /// Returns the name of the file that has changed.
-    pub fn hold(&self) -> Result<FileStates, String> {
+    pub fn check_content(&self) -> Result<FileStates, String> {
         let unreadable = |error: io::Error| format!("an input of case `{}` cannot be read: {error}", self.case.id);
-        self.read_files_hold("since the run began")?;
-        let now = look(&self.case, &self.digests).map_err(unreadable)?;
-        let mut sound = self.sound.lock().unwrap_or_else(PoisonError::into_inner);
-        if sound.as_ref().is_some_and(|sound| sound.settled && sound.files == now.files) {
+        self.check_read_files("since the run began")?;
+        let now = file_states(&self.case, &self.digests).map_err(unreadable)?;
+        let mut last_match = self.last_match.lock().unwrap_or_else(PoisonError::into_inner);
+        if last_match.as_ref().is_some_and(|last_match| last_match.settled && last_match.files == now.files) {
             return Ok(now);
         }
         let digest = self.case.digest().map_err(unreadable)?;
         if !is_same(&digest, &self.digests.case) {
-            return Err(self.names(&self.begun, &now, "since the run began"));
+            return Err(self.changed_files_message(&self.first_states, &now, "since the run began"));
         }
         for (path, digest) in &self.digests.judged_by {
             if file_digest(path).map_err(unreadable)? != *digest {
-                return Err(self.sentence(&path.display().to_string(), "since the run began"));
+                return Err(self.message(&path.display().to_string(), "since the run began"));
             }
         }
         for (path, digest) in &self.digests.laid {
             if overlay::digest(path).map_err(unreadable)? != *digest {
-                return Err(self.sentence(&path.display().to_string(), "since the run began"));
+                return Err(self.message(&path.display().to_string(), "since the run began"));
             }
         }
-        self.files_are_still(&now)?;
-        *sound = Some(now.clone());
+        self.check_states(&now)?;
+        *last_match = Some(now.clone());
         Ok(now)
     }
 
@@ -236,35 +246,39 @@ impl Seal {
     ///
     /// # Errors
     /// Returns the name of the file that has changed.
-    pub fn still(&self, since: &FileStates) -> Result<(), String> {
-        self.read_files_hold("while the trial ran")?;
-        self.files_are_still(since)
+    pub fn check_unchanged_since(&self, since: &FileStates) -> Result<(), String> {
+        self.check_read_files("while the trial ran")?;
+        self.check_states(since)
     }
 
-    fn read_files_hold(&self, when: &str) -> Result<(), String> {
-        match self.read.iter().find(|file| !file.holds()) {
+    fn check_read_files(&self, when: &str) -> Result<(), String> {
+        match self.read.iter().find(|file| !file.is_unchanged()) {
             Some(changed) => {
                 // A manifest has the path by which it was named.
                 let path = std::path::absolute(&changed.path).unwrap_or_else(|_| changed.path.clone());
-                Err(self.sentence(&path.display().to_string(), when))
+                Err(self.message(&path.display().to_string(), when))
             }
             None => Ok(()),
         }
     }
 
-    fn files_are_still(&self, since: &FileStates) -> Result<(), String> {
-        let now = look(&self.case, &self.digests)
+    fn check_states(&self, since: &FileStates) -> Result<(), String> {
+        let now = file_states(&self.case, &self.digests)
             .map_err(|error| format!("an input of case `{}` cannot be read any more: {error}", self.case.id))?;
-        if now.files == since.files { Ok(()) } else { Err(self.names(since, &now, "while the trial ran")) }
+        if now.files == since.files {
+            Ok(())
+        } else {
+            Err(self.changed_files_message(since, &now, "while the trial ran"))
+        }
     }
 
     /// Returns true if there are so few files that a check takes less time than handing it to another thread.
     pub fn is_quick(&self) -> bool {
-        let files = &self.begun.files;
-        files.len() <= FEW && files.values().map(|stat| stat.size).sum::<u64>() <= FEW_BYTES
+        let files = &self.first_states.files;
+        files.len() <= MAX_QUICK_FILES && files.values().map(|stat| stat.size).sum::<u64>() <= MAX_QUICK_BYTES
     }
 
-    fn names(&self, before: &FileStates, now: &FileStates, when: &str) -> String {
+    fn changed_files_message(&self, before: &FileStates, now: &FileStates, when: &str) -> String {
         let mut all: Vec<&PathBuf> = before.files.keys().chain(now.files.keys()).collect();
         all.sort();
         all.dedup();
@@ -278,10 +292,10 @@ impl Seal {
             0 | 1 => String::new(),
             count => format!(" and {} more", count - 1),
         };
-        self.sentence(&format!("{shown}{more}"), when)
+        self.message(&format!("{shown}{more}"), when)
     }
 
-    fn sentence(&self, files: &str, when: &str) -> String {
+    fn message(&self, files: &str, when: &str) -> String {
         format!(
             "{files}, an input of case `{}`, was changed {when}; put the file back, then run the trials again with: \
              evals run --resume RUN --rerun errored; if the change is intended, add --changed keep or --changed rerun",
@@ -290,7 +304,7 @@ impl Seal {
     }
 }
 
-fn look(case: &Case, digests: &Digests) -> io::Result<FileStates> {
+fn file_states(case: &Case, digests: &Digests) -> io::Result<FileStates> {
     let mut files = BTreeMap::new();
     for path in case.inputs().into_iter().chain(digests.files()) {
         add(&path, &mut files)?;
@@ -303,7 +317,7 @@ fn look(case: &Case, digests: &Digests) -> io::Result<FileStates> {
 fn is_settled(changed: (i64, i64)) -> bool {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let changed = Duration::new(changed.0.try_into().unwrap_or_default(), changed.1.try_into().unwrap_or_default());
-    now.checked_sub(changed).is_some_and(|age| age > GRAIN)
+    now.checked_sub(changed).is_some_and(|age| age > FILE_TIME_RESOLUTION)
 }
 
 fn add(path: &Path, files: &mut BTreeMap<PathBuf, Stat>) -> io::Result<()> {
@@ -346,7 +360,7 @@ mod tests {
         };
         let before = seen(root.path());
         let modified = fs::metadata(&file).unwrap().modified().unwrap();
-        std::thread::sleep(GRAIN);
+        std::thread::sleep(FILE_TIME_RESOLUTION);
         fs::write(&file, "exit 0\n").unwrap();
         fs::File::options().write(true).open(&file).unwrap().set_modified(modified).unwrap();
         let after = seen(root.path());

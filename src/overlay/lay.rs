@@ -62,8 +62,8 @@ impl LayError {
     }
 }
 
-/// Lays the items of one place below its root: the workspace, or the home. `left_out` returns the part of a skill's folder that is
-/// not laid, as a path within the folder.
+/// Lays the items of one place below its root: the workspace, or the home. `left_out` returns the parts of a skill's folder that
+/// are not laid, as paths within the folder.
 ///
 /// # Errors
 /// Returns an error if something is already there, or if the file system refuses.
@@ -71,7 +71,7 @@ pub fn lay(
     items: &[Item<'_>],
     place: OverlayPlace,
     root: &Path,
-    left_out: impl Fn(&Path) -> Option<PathBuf>,
+    left_out: impl Fn(&Path) -> Vec<PathBuf>,
 ) -> Result<(), LayError> {
     for item in items.iter().filter(|item| item.place == place) {
         match item.what {
@@ -80,10 +80,7 @@ pub fn lay(
                 if target.symlink_metadata().is_ok() {
                     return Err(LayError::SkillExists { name: name.to_owned(), path: item.path.clone() });
                 }
-                match left_out(folder) {
-                    Some(part) => copy_folder_without(folder, &target, &part)?,
-                    None => copy_folder(folder, &target, false)?,
-                }
+                copy_folder_without(folder, &target, &left_out(folder))?;
             }
             Laid::Instructions(instructions) => lay_instructions(root, &item.path, instructions)?,
             Laid::Files(ExtraFiles::Folder(folder)) => copy_folder(folder, root, true)?,

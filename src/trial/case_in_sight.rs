@@ -1,75 +1,148 @@
-//! Finds files of the case in its workspace: an agent that reads them knows how it is graded, or the solution.
+//! Finds files of the case in what its agent gets: an agent that reads them knows how it is graded, or the solution.
 
+use std::collections::BTreeSet;
 use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
-use crate::case::{Case, Oracle, WorkspaceSource};
-use crate::harness::Manifest;
-use crate::overlay::{self, Laid, OverlayPlace};
+use crate::case::kept::{Kept, Shown, ShownBy};
+use crate::case::{Case, WorkspaceSource};
+use crate::harness::{Home, Manifest};
+use crate::overlay::{ExtraFiles, Item, Laid, OverlayPlace};
 use crate::regular;
 use crate::result::Warning;
 use crate::workspace::git_source::GitRepository;
 use crate::workspace::tree::{Entry, Tree};
+use crate::workspace::walk::{Descend, walk};
 
 /// The maximum number of files that are named in a result.
 const MAX_NAMED_FILES: usize = 5;
 
-/// Returns a warning if the workspace, as it was before the agent started, contains the case's own file, its reference
-/// solution, a script beside it, or its hidden files.
+/// Returns a warning if the agent got the case's own file, its reference solution, a script beside it, or its hidden files: in the
+/// workspace, as it was before the agent started, or among `laid`, the result of [`laid`].
 ///
 /// In a checkout of the repository that contains the case, these files are found by their paths, as an older version of
 /// them shows the same. In all workspaces, the case's file and its solution are found by their content, and the files of its
-/// hidden folder and of a solution that is a folder by their content below a folder of the same name.
+/// hidden folder and of a solution that is a folder by their content below a folder of the same name: without the name of the
+/// folder, a file that the task is to move or to copy would count.
 ///
 /// # Errors
 /// Returns an error if a file of the workspace cannot be read.
-pub(super) fn warning(case: &Case, before: &Tree) -> io::Result<Option<Warning>> {
+pub(super) fn warning(case: &Case, before: &Tree, laid: &[PathBuf]) -> io::Result<Option<Warning>> {
     let mut found = by_path(case, before);
-    found.extend(by_content(case, before)?);
-    found.extend(in_folders(case, before, |below, own| is_copy(before, below, own)));
+    found.extend(by_content(case.kept(), before)?);
+    found.extend(laid.iter().cloned());
     Ok(named(found))
 }
 
-/// Adds the files of the case in the skills that are laid into the home, as they are laid, to the warning about its workspace.
-/// `before` is the folder with the state of the workspace before the agent. Only a case with hidden files or a solution has
-/// something to find.
+/// Returns the files of the case among what is laid for its agent, beside the files of its workspace, as they are laid: into the
+/// workspace, or below `~/` into the home. They are found by their content, wherever they are laid. A file that the case's own
+/// workspace also has is no secret. `workspace` is the workspace before anything is laid into it. Only a case with hidden files, a
+/// solution or programs of graders has something to find.
 ///
 /// # Errors
-/// Returns an error if a skill cannot be read.
-pub(super) fn add_home(warnings: &mut Vec<Warning>, case: &Case, manifest: &Manifest, before: &Path) -> io::Result<()> {
-    if case.hidden.is_none() && case.oracle.is_none() {
-        return Ok(());
+/// Returns an error if a file that is laid, or a folder of the workspace, cannot be read.
+pub(super) fn laid(
+    case: &Case,
+    manifest: &Manifest,
+    items: &[Item<'_>],
+    workspace: &Path,
+    user_home: Option<&Path>,
+) -> io::Result<Vec<PathBuf>> {
+    let mut search = Search { kept: case.kept(), found: Vec::new() };
+    if !search.kept.has_answers() {
+        return Ok(Vec::new());
     }
-    let is_public = |below: &Path, own: &Path| {
-        let both = regular::read(before.join(below)).ok().zip(regular::read(own).ok());
-        both.is_some_and(|(public, own)| public == own)
-    };
-    let mut found = Vec::new();
-    for item in overlay::items(&case.overlay, manifest).unwrap_or_default() {
-        let Laid::Skill { folder, .. } = item.what else { continue };
-        if item.place != OverlayPlace::User {
-            continue;
+    let home = Path::new("~");
+    for item in items {
+        let at = match item.place {
+            OverlayPlace::User => home.join(&item.path),
+            OverlayPlace::Project => item.path.clone(),
+        };
+        match item.what {
+            Laid::Skill { folder, .. } => search.folder(&at, folder, &case.evals_in(folder))?,
+            Laid::Instructions(instructions) => search.text(&at, &instructions.read()?)?,
+            Laid::Files(ExtraFiles::Folder(folder)) => search.folder(&at, folder, &[])?,
+            Laid::Files(ExtraFiles::Texts(texts)) => {
+                texts.iter().try_for_each(|(path, text)| search.text(&at.join(path), text))?;
+            }
         }
-        let left_out = case.evals_in(folder);
-        let is_laid = |path: &Path| left_out.as_ref().is_none_or(|part| !path.starts_with(part));
-        let skill = Tree::only(folder, is_laid)?;
-        let files = by_content(case, &skill)?.into_iter().chain(in_folders(case, &skill, is_public));
-        found.extend(files.map(|path| Path::new("~").join(&item.path).join(path)));
     }
-    let Some(Warning::CaseInWorkspace { files, count }) = named(found) else { return Ok(()) };
-    let known = warnings.iter_mut().find_map(|warning| match warning {
-        Warning::CaseInWorkspace { files, count } => Some((files, count)),
-        _ => None,
-    });
-    match known {
-        Some((known, known_count)) => {
-            known.extend(files);
-            known.truncate(MAX_NAMED_FILES);
-            *known_count += count;
+    if let Home::Private(private) = &manifest.home {
+        manifest.files.iter().try_for_each(|(path, text)| search.text(&home.join(path), text))?;
+        let copied = user_home.map(|of_user| private.copy.iter().map(move |path| (path, of_user.join(path))));
+        for (path, from) in copied.into_iter().flatten() {
+            if from.is_dir() {
+                search.folder(&home.join(path), &from, &[])?;
+            } else if from.is_file() {
+                search.file(&home.join(path), &from, from.metadata()?.len())?;
+            }
         }
-        None => warnings.push(Warning::CaseInWorkspace { files, count }),
     }
-    Ok(())
+    search.secrets(workspace)
+}
+
+/// A search among what is laid.
+struct Search<'a> {
+    kept: &'a Kept,
+    /// The files that show a kept file, as they are laid.
+    found: Vec<(PathBuf, Shown<'a>)>,
+}
+
+impl Search<'_> {
+    fn folder(&mut self, at: &Path, folder: &Path, left_out: &[PathBuf]) -> io::Result<()> {
+        let mut failed = None;
+        walk(folder, |path, meta| {
+            if left_out.iter().any(|part| path.starts_with(part)) {
+                return Descend::Skip;
+            }
+            if meta.is_file() {
+                let done = self.file(&at.join(path), &folder.join(path), meta.len());
+                failed = failed.take().or(done.err());
+            }
+            Descend::Enter
+        })?;
+        failed.map_or(Ok(()), Err)
+    }
+
+    fn file(&mut self, at: &Path, file: &Path, len: u64) -> io::Result<()> {
+        let shown = self.kept.shown_by(at, len, true, || regular::digest(regular::open(file)?))?;
+        self.found.extend(shown.into_iter().map(|shown| (at.to_owned(), shown)));
+        Ok(())
+    }
+
+    /// Searches a text: a part of it may be a kept file, as in instructions that quote the solution.
+    fn text(&mut self, at: &Path, text: &str) -> io::Result<()> {
+        let len = u64::try_from(text.len()).unwrap_or(u64::MAX);
+        let shown = self.kept.shown_by(at, len, true, || Ok(blake3::hash(text.as_bytes())))?;
+        let shown = shown.into_iter().chain(self.kept.shown_in_text(text.as_bytes()));
+        self.found.extend(shown.map(|shown| (at.to_owned(), shown)));
+        Ok(())
+    }
+
+    /// Returns the found files without those that the workspace also has. It is only read if something was found.
+    fn secrets(self, workspace: &Path) -> io::Result<Vec<PathBuf>> {
+        if self.found.is_empty() {
+            return Ok(Vec::new());
+        }
+        let sizes: BTreeSet<u64> = self.found.iter().map(|(_, shown)| shown.len).collect();
+        let mut public: Vec<(PathBuf, blake3::Hash)> = Vec::new();
+        walk(workspace, |path, meta| {
+            if path.file_name().is_some_and(|name| name == ".git") {
+                return Descend::Skip;
+            }
+            if meta.is_file() && sizes.contains(&meta.len()) {
+                let digest = regular::open(workspace.join(path)).and_then(regular::digest);
+                public.extend(digest.ok().map(|digest| (path.to_owned(), digest)));
+            }
+            Descend::Enter
+        })?;
+        let is_public = |shown: &Shown<'_>| match shown.by {
+            ShownBy::Own => false,
+            ShownBy::Place(below) => public.iter().any(|(path, it)| path == below && *it == shown.digest),
+            ShownBy::Content => public.iter().any(|(_, digest)| *digest == shown.digest),
+        };
+        Ok(self.found.into_iter().filter(|(_, shown)| !is_public(shown)).map(|(path, _)| path).collect())
+    }
 }
 
 /// Returns the warning that names these files, if there are some.
@@ -118,50 +191,25 @@ fn work_tree(repository: &Path) -> &Path {
     }
 }
 
-fn by_content(case: &Case, before: &Tree) -> io::Result<Vec<PathBuf>> {
+/// Returns the files of the workspace that show a kept file. A file that the workspace also has in its own place is no secret.
+fn by_content(kept: &Kept, before: &Tree) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
-    for own in case.kept_from_agent().filter(|path| path.is_file()) {
-        let Ok(content) = regular::read(own) else { continue };
-        let len = u64::try_from(content.len()).unwrap_or(u64::MAX);
-        let has_len = |entry: &Entry| matches!(entry, Entry::File { len: other, .. } if *other == len && len > 0);
-        for (path, _) in before.entries.iter().filter(|(_, entry)| has_len(entry)) {
-            if before.bytes(path, len.saturating_add(1))? == content {
-                found.push(path.clone());
-            }
+    for (path, entry) in &before.entries {
+        let Entry::File { len, .. } = entry else { continue };
+        let shown = kept.shown_by(path, *len, false, || digest_in(before, path, *len))?;
+        let is_public = |shown: &Shown<'_>| {
+            let ShownBy::Place(below) = shown.by else { return false };
+            let is_as_long = before.entries.get(below).is_some_and(|entry| entry.len() == shown.len);
+            is_as_long && digest_in(before, below, shown.len).is_ok_and(|digest| digest == shown.digest)
+        };
+        if shown.iter().any(|shown| !is_public(shown)) {
+            found.push(path.clone());
         }
     }
     Ok(found)
 }
 
-/// Returns copies of hidden files, and of files of a solution that is a folder: `x/app.hidden/test.sh` is one of the hidden folder
-/// `app.hidden` if the files are equal. A file that the workspace also has in its own place is no secret. Without the name of the
-/// folder, a file that the task is to move or to copy would count. `is_public` is true if the workspace has, at the path, a copy of
-/// the file.
-fn in_folders(case: &Case, before: &Tree, is_public: impl Fn(&Path, &Path) -> bool) -> Vec<PathBuf> {
-    let solution = case.oracle.as_ref().and_then(|oracle| match oracle {
-        Oracle::Copy(folder) => Some(folder.as_path()),
-        Oracle::Script(_) | Oracle::Patch(_) => None,
-    });
-    let mut found = Vec::new();
-    for folder in [case.hidden.as_deref(), solution].into_iter().flatten() {
-        let Some(name) = folder.file_name() else { continue };
-        for path in before.entries.keys() {
-            let mut rest = path.components();
-            while let Some(part) = rest.next() {
-                let (is_folder, below) = (part == Component::Normal(name), rest.as_path());
-                if is_folder && is_copy(before, path, &folder.join(below)) {
-                    found.extend((!is_public(below, &folder.join(below))).then(|| path.clone()));
-                }
-            }
-        }
-    }
-    found
-}
-
-/// Returns true if a file of a tree has the content of another file, and is not empty.
-fn is_copy(tree: &Tree, path: &Path, other: &Path) -> bool {
-    let Some(Entry::File { len, .. }) = tree.entries.get(path).filter(|entry| !entry.is_empty()) else { return false };
-    let is_as_long = other.symlink_metadata().is_ok_and(|meta| meta.is_file() && meta.len() == *len);
-    let is_same = |content: Vec<u8>| tree.bytes(path, len.saturating_add(1)).is_ok_and(|bytes| bytes == content);
-    is_as_long && regular::read(other).is_ok_and(is_same)
+/// Returns the digest of a file of a tree that had this size.
+fn digest_in(tree: &Tree, path: &Path, len: u64) -> io::Result<blake3::Hash> {
+    Ok(blake3::hash(&tree.bytes(path, len.saturating_add(1))?))
 }

@@ -13,6 +13,10 @@ use crate::overlay;
 use crate::own_environment;
 use crate::paths;
 use crate::plan::shown_cases;
+use crate::text::some_of;
+
+/// The maximum number of folders that a note names.
+const MAX_NAMES: usize = 5;
 
 /// Refuses trials whose agents would not find what is laid into their home: a variable of the user, which the manifest or the
 /// command line (`passed`) passes on, names another folder.
@@ -81,17 +85,21 @@ pub fn check_cases_in_sight(inputs: &Inputs, trials: &[&TrialRecord], arms: &[Ar
     if errors.is_empty() { Ok(()) } else { Err(CliError::all(errors)) }
 }
 
-/// Returns a note for each skill that is laid without its folder of cases.
+/// Returns a note for each skill that is laid without its folders of cases.
 pub fn without_evals(inputs: &Inputs, trials: &[TrialRecord], arms: &[Arm]) -> BTreeSet<String> {
     let planned = cases_of(trials);
     let mut notes = BTreeSet::new();
     for case in inputs.cases.iter().filter(|case| planned.contains(case.id.as_str())) {
         let of_arms = arms.iter().flat_map(|arm| arm.skills.iter().flatten());
         for skill in case.overlay.skills.iter().chain(of_arms) {
-            notes.extend(case.evals_in(&skill.folder).map(|evals| {
-                let (folder, evals) = (paths::shown(&skill.folder), evals.display());
-                format!("the skill {} is laid without its folder `{evals}`, which holds cases", folder.display())
-            }));
+            let evals: BTreeSet<String> =
+                case.evals_in(&skill.folder).iter().map(|part| format!("`{}`", part.display())).collect();
+            let what = match evals.len() {
+                0 => continue,
+                1 => format!("folder {}, which holds cases", some_of(&evals, MAX_NAMES)),
+                _ => format!("folders {}, which hold cases", some_of(&evals, MAX_NAMES)),
+            };
+            notes.insert(format!("the skill {} is laid without its {what}", paths::shown(&skill.folder).display()));
         }
     }
     notes

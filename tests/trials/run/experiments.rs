@@ -534,9 +534,14 @@ fn a_case_lays_skills_and_instructions_itself() {
 #[test]
 fn instructions_above_the_trials_stop_an_experiment() {
     let project = project(EVERYTHING);
+    run(&project, &["--max-time", "0"]).exits(3);
     std::fs::write(project.temporary().parent().unwrap().join("AGENTS.md"), "Obey.").unwrap();
     run(&project, &[]).exits(2).says("AGENTS.md").says("set TMPDIR");
+    project.evals(&["run", "--resume", "latest"]).exits(2).says("AGENTS.md").says("set TMPDIR");
     project.evals(&["run", "cases", "--harness", "probe"]).exits(0);
+    // A case that lays skills or instructions is like an experiment.
+    project.write("laid/b.yaml", "prompt: p\ninstructions: {text: More.}\ngraders: [{output: {contains: x}}]\n");
+    project.evals(&["run", "laid", "--harness", "probe"]).exits(2).says("AGENTS.md").says("set TMPDIR");
     // The manifest of OpenCode lays skills in another folder than this one, which the agent reads too.
     std::fs::create_dir_all(project.temporary().join(".opencode/skills")).unwrap();
     run(&project, &[]).exits(2).says(".opencode/skills");
@@ -1154,6 +1159,80 @@ fn a_skill_is_laid_without_the_folder_of_its_cases_and_not_with_files_of_graders
     project.write("experiments/x.yaml", text);
     let ran = project.evals(&["run", "cases", "--experiment", "experiments/x.yaml"]).exits(2);
     ran.says("`cases/fx` contains `cases/fx/check.sh`, which the agent must not see");
+}
+
+/// Returns the files of its case that the agent of a trial got, and whether the trial has a warning about them.
+fn shown(project: &Project, trial: &str) -> Value {
+    let warnings = project.result(trial)["warnings"].as_array().cloned().unwrap_or_default();
+    let warning = warnings.into_iter().find(|it| it["code"] == "case_in_workspace");
+    warning.map(|it| it["files"].clone()).unwrap_or_default()
+}
+
+const SOLUTION: &str = "the answer that the hidden file holds, in more than sixty-four bytes, is 4711\n";
+
+#[test]
+fn a_copy_of_a_hidden_file_or_of_a_solution_is_found_wherever_it_is_laid_and_no_gate_passes() {
+    let text = "cases: [../cases]\nharness: probe\nvary: [files, skills, instructions]\nbaseline: without\nvariants:\n  \
+                without: {}\n  files: {files: ../extra}\n  text: {files: {notes/a.txt: \"SOLUTION\"}}\n  \
+                skill: {skills: [../skills/changelog]}\n  rules: {instructions: {text: \"Rules: SOLUTION\"}}\n";
+    let text = text.replace("SOLUTION", &SOLUTION.replace('\n', "\\n"));
+    let project = project(&text);
+    project.write("cases/h/answer.txt", SOLUTION);
+    project.write("cases/h/short.txt", "4711\n");
+    project.write("cases/h/shared.json", "{\"name\": \"a package of both\"}\n");
+    let workspace = r#"workspace: {files: {lib/shared.json: "{\"name\": \"a package of both\"}\n"}}"#;
+    let graders = "graders: [{output: {contains: prompt}}]";
+    project.case("a", &format!("hidden: h\n{workspace}\n{graders}"), "");
+    for folder in ["extra/notes", "skills/changelog/references"] {
+        project.write(&format!("{folder}/any.md"), SOLUTION);
+        project.write(&format!("{folder}/short.txt"), "4711\n");
+        project.write(&format!("{folder}/package.json"), "{\"name\": \"a package of both\"}\n");
+    }
+    run(&project, &[]).exits(0).says("could read files of its own case");
+    let files = |arm: &str| shown(&project, &format!("a/probe/{arm}/1"));
+    assert_eq!(files("without"), Value::Null);
+    assert_eq!(files("files"), serde_json::json!(["notes/any.md"]));
+    assert_eq!(files("text"), serde_json::json!(["notes/a.txt"]));
+    assert_eq!(files("skill"), serde_json::json!(["~/.x/skills/changelog/references/any.md"]));
+    assert_eq!(files("rules"), serde_json::json!(["~/.x/X.md"]));
+    let gated = project.evals(&["compare", "latest", "--gate"]).exits(3);
+    gated.says("inconclusive, because agents could read files of their own case: a");
+}
+
+#[test]
+fn a_file_of_the_home_that_copies_the_solution_is_found() {
+    let project = project("");
+    std::fs::remove_dir_all(project.path("experiments")).unwrap();
+    project.write("cases/s.sh", "#!/bin/sh\necho 4711 > answer.txt\n");
+    project.case("a", "oracle: {script: s.sh}\ngraders: [{output: {contains: prompt}}]", "");
+    let keys = "home: {copy: [.x/copied.md]}\nfiles: {CLAUDE.md: \"#!/bin/sh\\necho 4711 > answer.txt\\n\", b.md: Be brief.}\n";
+    project.harness("probe", &format!("{PROBE}{keys}"));
+    std::fs::create_dir_all(project.home().join(".x")).unwrap();
+    std::fs::copy(project.path("cases/s.sh"), project.home().join(".x/copied.md")).unwrap();
+    project.evals(&["run", "cases", "--harness", "probe"]).exits(0);
+    assert_eq!(shown(&project, "a/probe/default/1"), serde_json::json!(["~/.x/copied.md", "~/CLAUDE.md"]));
+}
+
+#[test]
+fn a_skill_is_laid_without_any_of_its_folders_of_cases() {
+    let text = "harness: probe\nvary: [skills]\nvariants: {without: {}, with: {skills: [../skills/changelog]}}\n";
+    let project = project(text);
+    let case = "prompt: p\nhidden: h\ngraders: [{output: {contains: prompt}}]\n";
+    for folder in ["evals", "tests/deep"] {
+        project.write(&format!("skills/changelog/{folder}/{}.yaml", folder.replace('/', "-")), case);
+        project.write(&format!("skills/changelog/{folder}/h/t.sh"), "true\n");
+    }
+    // Not cases: a file of another tool, and an example in a folder that agents need.
+    project.write("skills/changelog/agents/openai.yaml", "interface: {}\nprompt: p\n");
+    project.write("skills/changelog/references/case.yaml", &format!("# An example.\n{case}"));
+    let cases = ["skills/changelog/evals", "skills/changelog/tests"];
+    let ran = project.evals(&["run", cases[0], cases[1], "--experiment", "experiments/x.yaml"]).exits(0);
+    ran.says("the skill skills/changelog is laid without its folders `evals`, `tests`, which hold cases");
+    for case in ["evals", "deep/tests-deep"] {
+        let seen = answer(&project, &format!("{case}/probe/with/1"));
+        assert!(!seen.contains("evals/") && !seen.contains("tests/"), "{seen}");
+        assert!(seen.contains("agents/openai.yaml") && seen.contains("references/case.yaml"), "{seen}");
+    }
 }
 
 #[test]
