@@ -11,10 +11,9 @@ use crate::compare::side::{Arm, CaseFacts, MadeWith, Side, model_of_column};
 use crate::fold::CaseTrials;
 use crate::ids::column_name;
 use crate::regular;
+use crate::repeated_key::RepeatedKey;
 use crate::run::user_file::write_named;
 use crate::run::{PriceRecord, RunError, RunRecord};
-
-mod unique_keys;
 
 /// The version of the file format that this program writes. Files of a higher version are refused.
 pub const VERSION: u32 = 1;
@@ -51,9 +50,13 @@ pub struct Baseline {
     /// versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub env: Option<BTreeSet<String>>,
+    /// The cases that were in quarantine and of which an arm has no results, by id, each with the reason as text. Absent if
+    /// there are none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub quarantined: BTreeMap<String, String>,
     /// The cases, by id.
     pub cases: BTreeMap<String, CaseFacts>,
-    /// The arms.
+    /// The arms whose results the baseline keeps.
     pub arms: Vec<BaselineArm>,
 }
 
@@ -75,7 +78,7 @@ fn is_one(count: &u32) -> bool {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BaselineArm {
-    /// The harness.
+    /// The name of the harness.
     pub harness: String,
     /// Digest of its manifest.
     pub manifest: String,
@@ -125,7 +128,7 @@ impl Baseline {
             .collect();
         let kept = |id: &String| arms.iter().any(|arm| arm.cases.contains_key(id));
         let facts = |facts: &CaseFacts| CaseFacts { tags: Vec::new(), ..facts.clone() };
-        Self {
+        let mut baseline = Self {
             baseline: VERSION,
             run: record.run.clone(),
             started: record.started.clone(),
@@ -135,20 +138,45 @@ impl Baseline {
             looks: side.looks,
             prices: side.prices.clone(),
             env: side.env.clone(),
+            quarantined: BTreeMap::new(),
             cases: side.cases.iter().filter(|(id, _)| kept(id)).map(|(id, it)| (id.clone(), facts(it))).collect(),
             arms,
-        }
+        };
+        baseline.name_quarantined(side);
+        baseline
+    }
+
+    /// Names the cases in quarantine of which an arm has no results, although its run planned them.
+    fn name_quarantined(&mut self, side: &Side) {
+        let arms = &self.arms;
+        let has_results = |id: &String, arm: &Arm| {
+            arms.iter().any(|it| it.harness == arm.harness && it.model == arm.column && it.cases.contains_key(id))
+        };
+        let lacks = |id: &String| side.arms.iter().any(|arm| arm.cases.contains_key(id) && !has_results(id, arm));
+        let lacked = side.quarantined.iter().filter(|(id, _)| lacks(id));
+        self.quarantined = lacked.map(|(id, why)| (id.clone(), why.clone())).collect();
     }
 
     fn arm(&self, harness: &str, model: &str) -> Option<&BaselineArm> {
         self.arms.iter().find(|arm| arm.harness == harness && arm.model == model)
     }
 
+    /// Returns the names of the cells of which no trial has a score.
+    pub fn unscored(&self) -> impl Iterator<Item = String> {
+        let of_arm = |arm: &BaselineArm| {
+            let unscored = arm.cases.iter().filter(|(_, case)| case.scores.is_empty());
+            unscored.map(|(id, _)| cell_name(id, &arm.harness, &arm.model)).collect::<Vec<_>>()
+        };
+        self.arms.iter().flat_map(of_arm)
+    }
+
     /// Adds the results of cases in quarantine from the baseline that this one replaces, and returns the ids of these cases.
-    /// Without them, the cases would count as new when their quarantine ends, and gates would pass whatever they lost.
-    pub fn keep_quarantined(&mut self, before: &Self, quarantined: &BTreeMap<String, String>) -> Vec<String> {
+    /// Without them, the cases would count as new when their quarantine ends, and gates would pass whatever they lost. `side`
+    /// is the run of this baseline. Cases that the other baseline lacks because of a quarantine and that the run does not have
+    /// stay named.
+    pub fn keep_quarantined(&mut self, before: &Self, side: &Side) -> Vec<String> {
         let mut kept = Vec::new();
-        for (id, facts) in before.cases.iter().filter(|(id, _)| quarantined.contains_key(*id)) {
+        for (id, facts) in before.cases.iter().filter(|(id, _)| side.quarantined.contains_key(*id)) {
             let mut is_kept = false;
             for arm in &mut self.arms {
                 let was = before.arm(&arm.harness, &arm.model).and_then(|was| was.cases.get(id));
@@ -163,6 +191,9 @@ impl Baseline {
                 kept.push(id.clone());
             }
         }
+        self.name_quarantined(side);
+        let others = before.quarantined.iter().filter(|(id, _)| !side.cases.contains_key(*id));
+        self.quarantined.extend(others.map(|(id, why)| (id.clone(), why.clone())));
         kept
     }
 
@@ -213,6 +244,7 @@ impl Baseline {
             digests: HashMap::new(),
             interleaved: false,
             quarantined: BTreeMap::new(),
+            left_out: self.quarantined.clone(),
             prices: self.prices.clone(),
             env: self.env.clone(),
             looks: self.looks,
@@ -241,7 +273,10 @@ impl Baseline {
             return Err(RunError::Newer { path: path.to_owned(), version });
         }
         // The second line of a case would silently replace the first.
-        unique_keys::check(text).map_err(|error| malformed(format!("{error}; remove one of the two")))?;
+        if let Some(RepeatedKey { key, line, column }) = RepeatedKey::find(&String::from_utf8_lossy(text)) {
+            let place = format!("in the same object at line {line} column {column}");
+            return Err(malformed(format!("`{key}` occurs twice {place}; remove one of the two")));
+        }
         let baseline: Self = serde_json::from_value(value).map_err(|error| malformed(error.to_string()))?;
         baseline.check().map_err(malformed)?;
         Ok(baseline)
@@ -300,6 +335,9 @@ impl Baseline {
         }
         if let Some(env) = &self.env {
             let _ = writeln!(text, "  \"env\": {},", serde_json::to_string(env)?);
+        }
+        if !self.quarantined.is_empty() {
+            let _ = writeln!(text, "  \"quarantined\": {{{}\n  }},", lines(&self.quarantined, "    ")?);
         }
         let _ = writeln!(text, "  \"cases\": {{{}\n  }},", lines(&self.cases, "    ")?);
         text.push_str("  \"arms\": [");

@@ -287,7 +287,7 @@ impl Pair {
 pub struct Ratio {
     /// The geometric mean over cases. Absent if the figure of a case is 0 in one arm only.
     pub ratio: Option<f64>,
-    /// The 95 % interval of `ratio`.
+    /// The 95 % confidence interval of `ratio`.
     pub interval: Option<Interval>,
     /// The ratio of the sums over the cases for which the figure is known in both arms.
     pub of_totals: f64,
@@ -456,6 +456,13 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Interner, options: &Options) -> Re
             ArmEvidence::of(arm).completed(options.gates.completed()).without_quarantined(&quarantined_of(arm))
         }));
     }
+    let new_arm = |gate: &Gate| pairs.iter().map(|(_, (_, new))| *new).find(|new| new.name == gate.arm);
+    let trusted = |gate: Gate| match new_arm(&gate) {
+        Some(arm) => gate::own_case::without_seen(gate, arm),
+        None => gate,
+    };
+    let gates: Vec<Gate> =
+        gates.into_iter().map(trusted).map(|gate| gate::other_harness::without_other(gate, pairs)).collect();
     let without = std::iter::repeat_n(EffectVerdict::Inconclusive, undecided);
     let verdict = EffectVerdict::of_all(done.iter().map(|pair| pair.verdict).chain(without));
     let gate = options.gates.any().then(|| Gates { verdict: gate::of_all(&gates), gates });

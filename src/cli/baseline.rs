@@ -93,7 +93,7 @@ fn set(args: &SetArgs) -> Result<u8, CliError> {
     let mut kept = Vec::new();
     if !args.replace && path.is_file() {
         let before = Baseline::read(&path)?;
-        kept = baseline.keep_quarantined(&before, &side.quarantined);
+        kept = baseline.keep_quarantined(&before, &side);
         refuse_to_lose(&path, &before, &baseline, &side)?;
     }
     super::report::make_place(&path)?;
@@ -107,7 +107,31 @@ fn set(args: &SetArgs) -> Result<u8, CliError> {
         let kept = some_of(&kept, 20);
         super::terminal::note(format_args!("the file keeps the earlier results of cases in quarantine: {kept}"));
     }
+    tell_lacked(&baseline);
     Ok(0)
+}
+
+/// Prints notes that name the cells without a score, and the cases of which the baseline has no results because they are in
+/// quarantine.
+fn tell_lacked(baseline: &Baseline) {
+    let unscored: Vec<String> = baseline.unscored().collect();
+    if !unscored.is_empty() {
+        super::terminal::note(format_args!(
+            "note: the file has no score of {}, so no gate can find out whether one of them is lost: {}",
+            plural(unscored.len(), "cell"),
+            some_of(&unscored, 20)
+        ));
+    }
+    if baseline.quarantined.is_empty() {
+        return;
+    }
+    let lacked: Vec<String> = baseline.quarantined.iter().map(|(id, why)| format!("{id} ({why})")).collect();
+    super::terminal::note(format_args!(
+        "note: the file has no results of {} in quarantine, so no gate can find out whether one of them is lost: {}; set the \
+         baseline again when the quarantine has ended",
+        plural(lacked.len(), "case"),
+        some_of(&lacked, 20)
+    ));
 }
 
 /// Refuses a run whose baseline would remove scores: of cases or columns that it does not have, or of cells in which all of its

@@ -16,6 +16,7 @@ use crate::compare::side::{Arm, Interner, Side};
 use crate::compare::{ArmPair, MARGIN, Options, Unmatched, arm_pairs, compare};
 use crate::report::commands::run_word;
 use crate::report::compare::{Format, write};
+use crate::report::decisions;
 use crate::report::html::Compared;
 use crate::report::text::{Look, plural};
 use crate::report::unfinished::{self, OpenTrials};
@@ -161,7 +162,7 @@ pub fn of_report(report: WholeReport<'_>) -> Compared {
         ));
     }
     match UnfinishedTrials::of(&folder, record, report.summary.not_run) {
-        Ok(left) if left.any() => return Compared::Refused(left.text(record.trials.len())),
+        Ok(left) if left.any() => return Compared::Refused(left.text(record, report.going_on)),
         Ok(_) => {}
         Err(error) => return Compared::Refused(error.to_string()),
     }
@@ -365,7 +366,7 @@ pub fn comparable(runs: &Path, name: &str, usage: Use, words: &mut Interner) -> 
         return Err(CliError::unreadable(format!(
             "run {} is not finished, so it cannot be {what}: {}{go_on}",
             record.run,
-            left.text(record.trials.len())
+            left.text(&record, is_going_on)
         )));
     }
     add_unfinished(&mut side, &record, &folder, open, is_going_on);
@@ -440,18 +441,13 @@ impl UnfinishedTrials {
         if self.not_run_again > 0 { ", with the same `--rerun` if a rerun was interrupted" } else { "" }
     }
 
-    fn text(self, planned: usize) -> String {
+    fn text(self, record: &RunRecord, is_going_on: bool) -> String {
+        let planned = record.trials.len();
         let parts = [(self.not_run, "not run"), (self.not_run_again, "not run again")];
         let parts = parts.into_iter().filter(|(count, _)| *count > 0);
         let parts = parts.map(|(count, what)| format!("{} of {planned} {what}", plural(count, "trial")));
         let text = parts.collect::<Vec<_>>().join(", ");
-        match text.is_empty() {
-            true if self.lacks_plan => {
-                "it did not reach its end, and further trials may be missing (--trials auto)".to_owned()
-            }
-            true => "it did not reach its end".to_owned(),
-            false => text,
-        }
+        if text.is_empty() { decisions::missing_end(record, is_going_on) } else { text }
     }
 }
 

@@ -52,7 +52,6 @@ pub enum OutputFormat {
 }
 
 impl OutputFormat {
-    /// Returns the form of lists in this format.
     pub fn form(self) -> ListForm {
         match self {
             OutputFormat::Table => ListForm::Table(terminal::stdout_look()),
@@ -230,12 +229,13 @@ fn runs(args: &ListArgs) -> Result<u8, CliError> {
             let record = folder.record_to_read().ok()?;
             // Asked first: a run that ends in this moment has all of its results.
             let is_in_use = folder.is_in_use();
-            let lacks_end = folder.lacks_end(&record).unwrap_or(true);
             let summary = folder
                 .results(&record)
                 .ok()
                 .inspect(|results| results.iter().for_each(terminal::tell_if_not_as_judged))
                 .map(|results| Summary::of(&results, record.trials.len() - results.len()));
+            // The journal was just read for the results.
+            let lacks_end = folder.lacks_end(&record).unwrap_or(true);
             let mut columns: Vec<String> = Vec::new();
             for trial in &record.trials {
                 let column = column_name(&trial.harness, &trial.arm);

@@ -13,7 +13,7 @@ use crate::statistics::means;
 use crate::trace::ToolKind;
 
 /// The maximum number of different traces of a case among which the most typical one is searched.
-const MOST_TRACES: usize = 24;
+const MAX_TRACES: usize = 24;
 
 /// Differences in behaviour between two arms. A figure is absent if one of the arms did not show it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -33,7 +33,7 @@ pub struct Behaviour {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CallsOfKind {
-    /// The kind.
+    /// The kind of the called tools.
     pub kind: ToolKind,
     /// The mean over cases in the old arm.
     pub old: f64,
@@ -130,7 +130,7 @@ fn typical(shapes: &[Vec<u32>]) -> Option<&[u32]> {
     for shape in shapes {
         match counts.iter().position(|(known, _)| *known == shape) {
             Some(place) => counts[place].1 += 1,
-            None if counts.len() < MOST_TRACES => counts.push((shape, 1)),
+            None if counts.len() < MAX_TRACES => counts.push((shape, 1)),
             None => {}
         }
     }

@@ -31,7 +31,7 @@ pub struct CaseRow {
     pub p_adjusted: Option<f64>,
     /// True if losing this case alone fails a gate.
     pub critical: bool,
-    /// The flags of the case.
+    /// The noteworthy properties of the case, such as `regressed` or `flaky`.
     pub flags: Vec<ComparedFlag>,
 }
 
@@ -150,7 +150,7 @@ fn flags(case: &Paired<'_>, p_adjusted: Option<f64>, mixed: (bool, bool)) -> Vec
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Slice {
-    /// The tag.
+    /// The tag that these cases have.
     pub tag: String,
     /// The number of cases.
     pub cases: usize,

@@ -69,7 +69,7 @@ fn is_scored(arm: &Arm, case: &str) -> bool {
 /// Returns the cases of the old arm without a comparable score in the new one, each with the reason.
 pub fn missing<'a>(old: &Arm, new: &Arm, joined: &'a Joined<'_>) -> Vec<(&'a str, &'a str)> {
     let is_missing = |case: &str, reason: Reason| match reason {
-        Reason::OnlyInNew | Reason::SkippedInOld => false,
+        Reason::OnlyInNew | Reason::QuarantinedInOld | Reason::SkippedInOld => false,
         // A case that had no score in the old arm cannot be lost if it has one now.
         Reason::NoScoreInOld => !is_scored(new, case),
         Reason::OnlyInOld

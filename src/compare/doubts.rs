@@ -304,8 +304,9 @@ fn of_loaded(arm: &Arm) -> Vec<Doubt> {
         let text = format!("{} ran in the user's own home, with the skills and instructions in it", arm.name);
         found.push(Doubt::new(About::Loaded, text));
     }
-    if details.case_in_workspace > 0 {
-        let trials = plural(details.case_in_workspace, "trial");
+    let seen: u64 = details.case_in_workspace.values().sum();
+    if seen > 0 {
+        let trials = plural(seen, "trial");
         let text = format!("{}: in {trials} the agent could read files of its own case", arm.name);
         found.push(Doubt::new(About::Loaded, text));
     }
@@ -575,7 +576,8 @@ fn of_prices(old: (&Side, &Arm), new: (&Side, &Arm)) -> Vec<Doubt> {
     let mut found = Vec::new();
     for (side, arm) in [old, new] {
         if is_mixed(side) && is_priced(arm) {
-            let text = format!("{}: the price table changed between its trials, so costs do not compare", arm.name);
+            let text =
+                format!("{}: the price table changed between its trials, so the costs cannot be compared", arm.name);
             found.push(Doubt::new(About::Prices, text));
         }
     }
@@ -586,10 +588,13 @@ fn of_prices(old: (&Side, &Arm), new: (&Side, &Arm)) -> Vec<Doubt> {
     let text = match (&old.0.prices, &new.0.prices) {
         (Some(before), Some(now)) if before.digest == now.digest => return found,
         (Some(before), Some(now)) if before.date == now.date => {
-            format!("the price tables differ, so costs do not compare: both are of {}", now.date)
+            format!("the price tables differ, so the costs cannot be compared: both are of {}", now.date)
         }
         (Some(before), Some(now)) => {
-            format!("the price tables differ, so costs do not compare: of {} before, of {} now", before.date, now.date)
+            format!(
+                "the price tables differ, so the costs cannot be compared: of {} before, of {} now",
+                before.date, now.date
+            )
         }
         _ => "it is unknown whether the costs of both sides come from the same price table".to_owned(),
     };

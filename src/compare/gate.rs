@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use super::effect::Effect;
-use super::join::{Joined, Paired};
+use super::join::{Joined, Paired, Reason};
 use super::non_inferiority::not_worse_than;
 use super::side::{Arm, Side};
 use crate::fold::KnownSum;
@@ -21,6 +21,8 @@ use crate::verdict::Verdict;
 pub mod arm;
 mod asked;
 pub mod evidence;
+pub mod other_harness;
+pub mod own_case;
 pub mod regressions;
 
 use arm::ArmEvidence;
@@ -175,10 +177,21 @@ fn of_margin(
 }
 
 /// Returns the text for the number of cases that a gate is based on, if the old arm has more of them than could be
-/// compared. Cases that it skipped or that are in quarantine are not among its cases, as for the gate `cases`.
+/// compared. Cases that it skipped or that are in quarantine are not among its cases, as for the gate `cases`. Cases of which a
+/// baseline has no results because they were in quarantine are named.
 fn over(joined: &Joined<'_>, all: usize) -> String {
     let compared = joined.cases.len();
-    if compared == all { String::new() } else { format!("; over {compared} of the {all} cases of the old side") }
+    let over =
+        if compared == all { String::new() } else { format!("; over {compared} of the {all} cases of the old side") };
+    let lacked = joined.unpaired.iter().filter(|it| it.reason == Reason::QuarantinedInOld).map(|it| &it.case);
+    let lacked: Vec<&String> = lacked.collect();
+    match lacked.is_empty() {
+        true => over,
+        false => {
+            let names = some_of(lacked, MAX_NAMES);
+            format!("{over}; without cases that the baseline lacks because they were in quarantine: {names}")
+        }
+    }
 }
 
 /// Returns the result for critical cases. A critical case is lost if it fails now, by the number of trials that

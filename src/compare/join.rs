@@ -42,7 +42,7 @@ impl Paired<'_> {
 pub struct Unpaired {
     /// The case's id.
     pub case: String,
-    /// The reason.
+    /// The code of the reason why the case is not compared.
     pub reason: Reason,
     /// The reason as text.
     pub text: String,
@@ -72,6 +72,8 @@ pub enum Reason {
     Manual,
     /// The case is in quarantine.
     Quarantined,
+    /// The baseline has no results of the case, because the case was in quarantine when the baseline was set.
+    QuarantinedInOld,
     /// The old arm skipped the case: its harness lacks a capability that the case requires.
     SkippedInOld,
     /// The new arm skipped the case.
@@ -137,6 +139,10 @@ fn pair<'a>(
     let (Some(before), Some(was)) = (old.cases.get(id), old_side.cases.get(id)) else {
         return match old.skipped.contains(id) {
             true => no(Reason::SkippedInOld, "the old side skipped it"),
+            false if old_side.left_out.contains_key(id) => no(
+                Reason::QuarantinedInOld,
+                "the baseline has no results of it, because it was in quarantine when the baseline was set",
+            ),
             false => no(Reason::OnlyInNew, "only the new side has it"),
         };
     };

@@ -33,7 +33,7 @@ pub(super) fn effect(cases: &[Paired<'_>], method: Method, level: f64, base: Eff
 }
 
 /// The largest number of trials of an arm for which [`smallest_effect`] is computed.
-pub const MOST_TRIALS: u64 = 100;
+pub const MAX_TRIALS: u64 = 100;
 
 /// Returns the smallest difference from this share of passing trials in the old arm, in the better direction, that both
 /// Newcombe's interval and Fisher's test show with 80 % power. Returns `None` if these numbers of trials show none.
@@ -76,7 +76,7 @@ fn smallest_loss(share: f64, old: u64, new: u64, level: f64) -> Option<f64> {
 /// the observed one. With many trials it is computed from the standard error.
 pub(super) fn minimum_detectable(cases: &[Paired<'_>], level: f64, by_error: f64) -> Option<f64> {
     let Shares { new: (_, n_new), old: (x_old, n_old) } = Shares::of(cases.first()?);
-    if n_old.max(n_new) > MOST_TRIALS {
+    if n_old.max(n_new) > MAX_TRIALS {
         return Some(by_error);
     }
     smallest_effect(x_old as f64 / n_old as f64, n_old, n_new, level)

@@ -76,7 +76,6 @@ impl Halves {
         if without_copy(arm) == arm { first } else { second }
     }
 
-    /// Adds a result.
     pub fn add(&mut self, result: &TrialResult) {
         self.first.get_or_insert_with(|| (result.harness.clone(), result.arm.clone()));
         let half = self.half(&result.case, &result.arm);

@@ -33,7 +33,6 @@ impl Interner {
         number
     }
 
-    /// Returns the string with this number.
     pub fn word(&self, number: u32) -> &str {
         self.words.get(number as usize).map_or("", AsRef::as_ref)
     }
@@ -69,6 +68,9 @@ pub struct Side {
     pub interleaved: bool,
     /// The cases that were in quarantine when the run began, with the reason as text.
     pub quarantined: BTreeMap<String, String>,
+    /// The cases of which a baseline has no results because they were in quarantine when it was set, with the reason as text.
+    /// Empty for runs.
+    pub left_out: BTreeMap<String, String>,
     /// The price table. `None` for runs and baselines of older versions.
     pub prices: Option<PriceRecord>,
     /// The names of the user's environment variables that the agents got (`--env`). `None` for baselines of older versions.
@@ -130,8 +132,8 @@ pub struct Arm {
     pub model: Option<String>,
     /// Cases that the arm skipped.
     pub skipped: BTreeSet<String>,
-    /// Cases in which the agents of the arm got the same as those of another arm of the run, by the name of that variant. A
-    /// baseline does not keep them.
+    /// Cases in which the arm's agents got the same prompts, files and settings as those of another arm of the run, by the name
+    /// of that variant. A baseline does not keep them.
     pub same_as: BTreeMap<String, BTreeSet<String>>,
     /// Cases whose counted graders ask for a skill that other arms of the run have and this one does not, by the name of the
     /// skill. A baseline does not keep them.
@@ -226,8 +228,8 @@ pub struct ArmDetails {
     pub unexpected: BTreeSet<String>,
     /// True if an agent used the user's own home, with whatever skills and instructions it contains.
     pub user_home: bool,
-    /// Trials whose workspace contained files of their own case.
-    pub case_in_workspace: u64,
+    /// Trials whose agent could read files of its own case, by case.
+    pub case_in_workspace: BTreeMap<String, u64>,
     /// Trials whose agent listed no skills, although it could have.
     pub without_skills: u64,
     /// Trials whose agent listed no MCP servers, although it could have.
@@ -342,6 +344,7 @@ impl Side {
             digests: HashMap::new(),
             interleaved: record.experiment.is_some() || record.options.aa,
             quarantined: quarantined(record),
+            left_out: BTreeMap::new(),
             prices: record.prices.clone(),
             env: Some(record.options.env.iter().cloned().collect()),
             looks: record.options.looks.as_ref().map_or(1, |looks| looks.len() as u32),
@@ -390,7 +393,6 @@ impl Side {
         }
     }
 
-    /// Adds the result of one trial.
     pub fn add(&mut self, result: &TrialResult, words: &mut Interner) {
         let arm = self.arm(&result.harness, &result.arm);
         if result.verdict == Verdict::Skipped {
@@ -434,10 +436,10 @@ impl Side {
                 None => {}
             }
         }
-        if let Some(model) = &result.model.effective
+        if let Some(model) = result.model_that_answered().filter(|_| result.score.is_some())
             && !arm.made.models.contains(model)
         {
-            arm.made.models.insert(model.clone());
+            arm.made.models.insert(model.to_owned());
         }
         if let Some(source) = result.model_from
             && !arm.made.model_from.contains(source.word())
@@ -449,7 +451,9 @@ impl Side {
             match warning {
                 Warning::UnexpectedSkill { names } => details.unexpected.extend(names.iter().cloned()),
                 Warning::UserHome => details.user_home = true,
-                Warning::CaseInWorkspace { .. } => details.case_in_workspace += 1,
+                Warning::CaseInWorkspace { .. } => {
+                    *details.case_in_workspace.entry(result.case.clone()).or_default() += 1;
+                }
                 Warning::SkillsNotListed => details.without_skills += 1,
                 Warning::ServersNotListed => details.without_servers += 1,
                 _ => {}

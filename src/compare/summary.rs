@@ -24,7 +24,7 @@ pub struct ArmSummary {
     pub name: String,
     /// The run that the arm belongs to.
     pub run: String,
-    /// The harness.
+    /// The name of the harness.
     pub harness: String,
     /// The arm's name in its run: the variant of an experiment, else the model asked for, or `default` without one.
     pub arm: String,
@@ -38,7 +38,7 @@ pub struct ArmSummary {
     pub score: Option<f64>,
     /// The 95 % confidence interval of the score.
     pub interval: Option<Interval>,
-    /// The method of the interval.
+    /// The method by which `interval` was computed.
     pub interval_method: Option<IntervalMethod>,
     /// The score with errored trials as 0. Absent if there were none.
     pub score_with_errors: Option<f64>,
@@ -124,7 +124,7 @@ impl ArmSummary {
         self.cost_per_success.map(|cost| Amount::new(cost, self.cost_unknown_in_results == 0))
     }
 
-    /// Returns the tokens per trial.
+    /// Returns the tokens per trial, a lower bound if some trials did not report them.
     pub fn tokens_per_trial(&self) -> Option<Amount<f64>> {
         self.tokens_per_trial.map(|tokens| Amount::new(tokens, self.tokens_unknown == 0))
     }

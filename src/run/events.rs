@@ -3,7 +3,6 @@
 use crate::ids::TrialId;
 use crate::result::TrialResult;
 
-/// An event of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RunEvent {
     /// The plan of a stage is complete and nothing of it has started. A resumed run counts only remaining trials.
@@ -44,17 +43,17 @@ pub enum RunEvent {
         why: String,
     },
     /// A stage of a run that adds trials has ended.
-    Looked {
+    StageEnded {
         /// The smallest number of trials of a cell.
         trials: u32,
         /// The consequence.
-        looked: Looked,
+        decision: StageDecision,
     },
 }
 
 /// The continuation of a run that adds trials, after one of its stages.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Looked {
+pub enum StageDecision {
     /// The run is complete: the results are clear.
     Clear,
     /// The run is complete: the results are not clear, but no stage is left.

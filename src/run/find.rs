@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::folder::{RunFolder, has_remains};
+use super::journal::TrialState;
 use super::merge::replaced::Merges;
 use super::merge::{self, MergedFrom};
 use super::{RunError, RunHead, RunRecord};
@@ -32,12 +33,23 @@ pub fn by_name(runs: &Path, name: &str) -> Result<RunFolder, RunError> {
 }
 
 /// Returns the run with this name, in order to resume it. `latest` is the newest run, even if none of its trials has
-/// finished.
+/// finished. If `reruns` is true, it may be a rerun of failed trials that has not run all of them.
 ///
 /// # Errors
 /// Returns an error if no run matches, or several do.
-pub fn to_resume(runs: &Path, name: &str) -> Result<RunFolder, RunError> {
-    Names::of(runs).by_name_where(name, &|_| true)
+pub fn to_resume(runs: &Path, name: &str, reruns: bool) -> Result<RunFolder, RunError> {
+    Names::of(runs).by_name_where(name, if reruns { Latest::BegunOrRerun } else { Latest::Begun })
+}
+
+/// The runs that `latest` may name. The newest of them counts.
+#[derive(Clone, Copy, PartialEq)]
+enum Latest {
+    /// Runs with a trial that was played to its end, or all that ran trials if there is none.
+    Played,
+    /// Runs that ran trials, or began to.
+    Begun,
+    /// These, and reruns of failed trials with trials that have not finished.
+    BegunOrRerun,
 }
 
 /// The names of the runs in a folder. The folder is looked at once, for the first name that is not a path, and no plan of its
@@ -76,20 +88,20 @@ impl<'a> Names<'a> {
     /// # Errors
     /// Returns an error if no run matches, or several do.
     pub fn by_name(&self, name: &str) -> Result<RunFolder, RunError> {
-        self.by_name_where(name, &|folder| folder.has_played_trial())
+        self.by_name_where(name, Latest::Played)
     }
 
     fn looked(&self) -> &Looked {
         self.looked.get_or_init(|| Looked::at(self.folder))
     }
 
-    fn by_name_where(&self, name: &str, is_latest: &dyn Fn(&RunFolder) -> bool) -> Result<RunFolder, RunError> {
+    fn by_name_where(&self, name: &str, latest: Latest) -> Result<RunFolder, RunError> {
         let path = Path::new(name);
         let is_path = path.join("run.json").is_file() || (name.contains('/') && is_run(path));
         if is_path {
             return Ok(RunFolder::open(path));
         }
-        match named(self.folder, self.looked(), name, is_latest) {
+        match named(self.folder, self.looked(), name, latest) {
             // Without `run.json`, a folder is taken for a run only if the name means nothing else: other programs have journals, too.
             Err(RunError::Unknown { .. }) if is_run(path) => Ok(RunFolder::open(path)),
             found => found,
@@ -139,12 +151,7 @@ fn with_plans<'a>(runs: impl Iterator<Item = &'a (PathBuf, RunHead)>) -> Vec<(Pa
 }
 
 /// Returns the run with this name, which is not a path.
-fn named(
-    runs: &Path,
-    Looked { known, broken }: &Looked,
-    name: &str,
-    is_latest: &dyn Fn(&RunFolder) -> bool,
-) -> Result<RunFolder, RunError> {
+fn named(runs: &Path, Looked { known, broken }: &Looked, name: &str, latest: Latest) -> Result<RunFolder, RunError> {
     let path = Path::new(name);
     // Runs dated in the future come last: they would otherwise be the newest until that time.
     let (ahead, known): (Vec<_>, Vec<_>) = known.iter().partition(|(_, head)| is_ahead(&head.started));
@@ -163,8 +170,13 @@ fn named(
     if name == "latest" {
         let merged = merged_and_shards(&known);
         let merges = Merges::of(&merged);
-        let mut of_trials = known.iter().filter(|(path, head)| head.ran() && !merges.replaces(path));
-        let newest = of_trials.clone().find(|(path, _)| is_latest(&RunFolder::open(path))).or_else(|| of_trials.next());
+        let is_open_rerun = |path: &Path, head: &RunHead| {
+            latest == Latest::BegunOrRerun && head.is_rerun() && has_open_trial(&RunFolder::open(path))
+        };
+        let mut of_trials =
+            known.iter().filter(|(path, head)| (head.ran() && !merges.replaces(path)) || is_open_rerun(path, head));
+        let is_latest = |path: &Path| latest != Latest::Played || RunFolder::open(path).has_played_trial();
+        let newest = of_trials.clone().find(|(path, _)| is_latest(path)).or_else(|| of_trials.next());
         // Ids begin with the time.
         let newer = |path: &&PathBuf| newest.is_none_or(|(_, head)| id_of(path) > head.run);
         if let Some(path) = broken.iter().filter(newer).max() {
@@ -199,6 +211,13 @@ fn named(
             Err(RunError::Ambiguous { name: name.to_owned(), matches: names.join(", ") })
         }
     }
+}
+
+/// Returns true if a planned trial of a run has not finished. A run that cannot be read has none.
+fn has_open_trial(folder: &RunFolder) -> bool {
+    let (Ok(record), Ok(states)) = (folder.record_to_read(), folder.states()) else { return false };
+    let mut planned = record.trials.iter().filter(|trial| trial.skip.is_none());
+    planned.any(|trial| !states.get(&trial.id()).is_some_and(TrialState::is_done))
 }
 
 /// Returns true if a run is dated in the future, because the clock of its machine or of this one is wrong. Clocks may differ by

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -33,10 +33,9 @@ pub use results::Restored;
 const LOCK_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The maximum number of runs that may begin at the same time.
-const MOST_AT_ONCE: u32 = 1000;
+const MAX_SIMULTANEOUS_RUNS: u32 = 1000;
 
-/// A run folder.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct RunFolder {
     pub path: PathBuf,
     lock: Option<File>,
@@ -45,7 +44,12 @@ pub struct RunFolder {
     record: Mutex<Option<Vec<u8>>>,
     /// Copies of results whose files in the folders of the trials may be removed.
     copies: FurtherCopies,
+    /// The journal as this process read it last, and the digest of its last line about a trial.
+    last_read: Mutex<Option<(JournalStamp, String)>>,
 }
+
+/// The size of a journal and the time of its last change, by which a reader notices that it has more lines.
+type JournalStamp = (u64, i64, i64);
 
 impl RunFolder {
     /// Makes the folder of a new run and locks it. `.evals/.gitignore` is written on first use. If a run has the ID
@@ -68,7 +72,7 @@ impl RunFolder {
         write_gitignore(part)?;
         let path = make_folder(part, record)?;
         project_of_run::keep_if_around(runs, record);
-        let mut folder = Self { path, lock: None, record: Mutex::default(), copies: FurtherCopies::default() };
+        let mut folder = Self { path, ..Self::default() };
         folder.lock()?;
         folder.put_record(&pretty(record, &folder.record_file())?)?;
         sync_folder(part)?;
@@ -77,7 +81,7 @@ impl RunFolder {
 
     /// Opens the folder of a run to read it.
     pub fn open(path: &Path) -> Self {
-        Self { path: path.to_owned(), lock: None, record: Mutex::default(), copies: FurtherCopies::default() }
+        Self { path: path.to_owned(), ..Self::default() }
     }
 
     /// Locks the run for this engine, and removes the temporary files that killed engines left in its folder.
@@ -301,7 +305,6 @@ impl RunFolder {
         }
     }
 
-    /// Returns the path of the journal.
     pub fn journal(&self) -> PathBuf {
         self.path.join("journal.jsonl")
     }
@@ -342,7 +345,16 @@ impl RunFolder {
 
     fn held_states(&self) -> Result<States, RunError> {
         let plan = || regular::read_own(self.record_file()).map(|text| Plan::of(&text)).unwrap_or_default();
-        journal::read_under(&self.journal(), plan)
+        let stamp = self.journal_stamp();
+        let states = journal::read_under(&self.journal(), plan)?;
+        *self.last_read.lock().unwrap_or_else(PoisonError::into_inner) =
+            stamp.map(|stamp| (stamp, states.last.clone()));
+        Ok(states)
+    }
+
+    /// Returns the size of the journal and the time of its last change, or `None` if there is no journal.
+    fn journal_stamp(&self) -> Option<JournalStamp> {
+        fs::metadata(self.journal()).map(|it| (it.len(), it.mtime(), it.mtime_nsec())).ok()
     }
 }
 
@@ -357,7 +369,7 @@ fn make_folder(runs: &Path, record: &mut RunRecord) -> Result<PathBuf, RunError>
     let mut path = runs.join(&record.run);
     let mut tries = 0;
     while let Err(error) = fs::create_dir(&path) {
-        if error.kind() != ErrorKind::AlreadyExists || tries == MOST_AT_ONCE {
+        if error.kind() != ErrorKind::AlreadyExists || tries == MAX_SIMULTANEOUS_RUNS {
             return Err(RunError::io("make the folder", &path)(error));
         }
         tries += 1;

@@ -23,7 +23,7 @@ use crate::whole_file::write_whole;
 pub struct JournalLine {
     /// The time, in RFC 3339 and UTC.
     pub at: String,
-    /// The event.
+    /// The step of the attempt that the line records.
     pub event: JournalEvent,
     /// Id of the case.
     pub case: String,
@@ -79,7 +79,7 @@ impl JournalLine {
 pub struct PlanLine {
     /// The time, in RFC 3339 and UTC.
     pub at: String,
-    /// The event.
+    /// The step that the line records: `planned`.
     pub event: PlanEvent,
     /// The digest of the new `run.json`.
     pub plan: String,
@@ -427,7 +427,6 @@ pub(super) fn line_changed(number: usize) -> String {
 /// The states in a journal, checked against `run.json`.
 #[derive(Debug, Default)]
 pub(super) struct States {
-    /// The state of each trial.
     pub trials: HashMap<TrialId, TrialState>,
     /// The reason why nothing of the run is trusted, if so.
     pub distrust: Option<String>,

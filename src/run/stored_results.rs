@@ -10,7 +10,6 @@ use std::sync::Arc;
 use crate::regular;
 use crate::result::TrialResult;
 
-/// The digest of a line.
 type LineDigest = [u8; 16];
 
 /// A line with its place in the file.

@@ -16,7 +16,7 @@ use crate::workspace::remove;
 const PREFIX: &str = "evals-run-";
 
 /// The number of folders of dead engines with the ID of this process that are passed over.
-const MOST_LEFT: u32 = 100;
+const MAX_LEFT_FOLDERS: u32 = 100;
 
 /// The number of times that the engine's folder was made again, and the locks of these folders.
 static RESTORED: AtomicU32 = AtomicU32::new(0);
@@ -45,7 +45,7 @@ impl Temporary {
             let path = system.join(format!("{PREFIX}{}-{number}", std::process::id()));
             match make_private(&path) {
                 Ok(()) => break path,
-                Err(error) if error.kind() == ErrorKind::AlreadyExists && number < MOST_LEFT => number += 1,
+                Err(error) if error.kind() == ErrorKind::AlreadyExists && number < MAX_LEFT_FOLDERS => number += 1,
                 Err(error) => return Err(error),
             }
         };
@@ -54,7 +54,6 @@ impl Temporary {
         no_room(&made.path).map_or(Ok(made), Err)
     }
 
-    /// Returns the path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -155,7 +154,6 @@ impl Vanishing {
         Ok(Self(made?.keep()))
     }
 
-    /// Returns the path.
     pub fn path(&self) -> &Path {
         &self.0
     }

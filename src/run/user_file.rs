@@ -8,19 +8,24 @@ use std::path::{Path, PathBuf};
 
 use super::RunError;
 use crate::paths;
-use crate::whole_file::write_unnamed;
+use crate::whole_file::{FileError, write_unnamed};
 
 /// The maximum number of links that are followed; the system's own limit.
 const LINKS: usize = 40;
 
 /// Writes a file that a user names. A link is kept, and its target is written. A file that is not regular is
-/// written into, like `>` of a shell, and not replaced.
+/// written into, like `>` of a shell, and not replaced. The folder of a regular file is made if it does not exist.
 ///
 /// # Errors
 /// Returns an error if the file cannot be written. No partial regular file is left.
 pub fn write_named(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), RunError> {
     match target(path) {
-        Target::Regular(path) => Ok(write_unnamed(&path, write)?),
+        Target::Regular(path) => {
+            if let Some(folder) = path.parent() {
+                fs::create_dir_all(folder).map_err(FileError::io("make the folder", folder))?;
+            }
+            Ok(write_unnamed(&path, write)?)
+        }
         Target::Output => into(path, io::stdout().lock(), write),
         Target::Errors => into(path, io::stderr().lock(), write),
         Target::Stream => {

@@ -74,7 +74,6 @@ fn within(share: f64, text: &str) -> Result<f64, String> {
     if (0.0..=1.0).contains(&share) { Ok(share) } else { Err(format!("{}; a share is between 0 and 1", wrong(text))) }
 }
 
-/// The requested gates.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct GateRequest {
     /// No critical or regression case that passed before fails now, and no case that passed all its trials before passes
@@ -117,7 +116,6 @@ impl GateRequest {
         Ok(asked)
     }
 
-    /// Returns true if any gate is requested.
     pub fn any(&self) -> bool {
         *self != Self::default()
     }

@@ -2,7 +2,7 @@
 
 use super::{Gate, Kind, MAX_NAMES};
 use crate::compare::coverage::{gained, missing};
-use crate::compare::join::Joined;
+use crate::compare::join::{Joined, Reason};
 use crate::compare::side::Arm;
 use crate::judgement::tolerance;
 use crate::rounding::{percent_beside, percent_bound};
@@ -28,9 +28,16 @@ pub fn of_cases(least: f64, old: &Arm, new: &Arm, joined: &Joined<'_>) -> Gate {
     };
     let names: Vec<String> = missing.iter().map(|(case, why)| format!("{case} ({why})")).collect();
     let gone = if names.is_empty() { String::new() } else { format!("; without: {}", some_of(&names, MAX_NAMES)) };
+    // They are no gap, but nothing shows whether one of them is lost.
+    let is_added = |reason: Reason| matches!(reason, Reason::OnlyInNew | Reason::QuarantinedInOld);
+    let added: Vec<&str> = joined.unpaired.iter().filter(|it| is_added(it.reason)).map(|it| &*it.case).collect();
+    let added = match added.is_empty() {
+        true => String::new(),
+        false => format!("; not compared, without results on the old side: {}", some_of(&added, MAX_NAMES)),
+    };
     let text = match share {
         Some(share) => format!(
-            "has a comparable score in {} of the {all} cases of the old side{no_gap} ({}), {} required{gone}",
+            "has a comparable score in {} of the {all} cases of the old side{no_gap} ({}), {} required{gone}{added}",
             all - missing.len() - gained.len(),
             percent_beside(share, least),
             percent_bound(least)

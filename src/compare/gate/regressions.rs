@@ -17,6 +17,10 @@ const NOT_COMPARED: &str = "critical or regression, passed before and not compar
 /// The text for regression cases that only the old side has.
 const NOT_RUN: &str = "regression, passed before and not compared";
 
+/// The text for cases that may have passed before their quarantine.
+const NOT_IN_BASELINE: &str = "not passing now, and unknown whether that is new, because the baseline has no results of what was \
+                               in quarantine; a new baseline would have them";
+
 /// The outcome of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
@@ -36,6 +40,8 @@ enum Fate {
     Absent,
     /// The case has no score now, and the user allowed that.
     Covered,
+    /// The case does not pass now, and the baseline has no results of it because it was in quarantine: it may be lost.
+    NotInBaseline,
 }
 
 /// Checks whether a case that passed before fails now: a critical or regression case by the number of trials that must
@@ -64,9 +70,11 @@ pub fn of_regressions(
         found.push((fate(guarded, case.facts.pass, case.old, case.new), text()));
     }
     found.extend(joined.unpaired.iter().filter_map(|it| not_compared(old, new_side, it, covered.is_some())));
+    found.extend(joined.unpaired.iter().filter_map(|it| not_in_baseline((new_side, new), it)));
     let of = |fate: Fate| found.iter().filter(|it| it.0 == fate).map(|it| it.1.clone()).collect::<Vec<_>>();
     let (fails, none_any_more, open) = (of(Fate::Fails), of(Fate::NoneAnyMore), of(Fate::Open));
     let (not_compared, absent, unchecked) = (of(Fate::NotCompared), of(Fate::Absent), of(Fate::Covered));
+    let not_in_baseline = of(Fate::NotInBaseline);
     let compared = joined.cases.len();
     let named =
         |what: &str, cases: &[String]| (!cases.is_empty()).then(|| format!("{what}: {}", some_of(cases, MAX_NAMES)));
@@ -77,10 +85,11 @@ pub fn of_regressions(
             named("passed all trials before and none now", &none_any_more),
         ];
         (GateVerdict::Fail, parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
-    } else if !open.is_empty() || !not_compared.is_empty() {
+    } else if !open.is_empty() || !not_compared.is_empty() || !not_in_baseline.is_empty() {
         let parts = [
             named("passed before, and trials without a score leave it open whether that is so now", &open),
             named(NOT_COMPARED, &not_compared),
+            named(NOT_IN_BASELINE, &not_in_baseline),
         ];
         (GateVerdict::Inconclusive, parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
     } else if compared == 0 {
@@ -99,6 +108,16 @@ pub fn of_regressions(
     let absent = named(NOT_RUN, &absent).map(|it| format!("; {it}")).unwrap_or_default();
     let text = format!("{text}{absent}{unchecked}");
     Gate { found: Some(lost as f64), ..Gate::new(new.name.clone(), Kind::NoRegressions, verdict, text) }
+}
+
+/// Returns the outcome of a case of which the baseline has no results because it was in quarantine. A case that cannot be lost,
+/// whatever it was before, has none.
+fn not_in_baseline((side, arm): (&Side, &Arm), case: &Unpaired) -> Option<(Fate, String)> {
+    let (facts, now) = (side.cases.get(&case.case)?, arm.cases.get(&case.case)?);
+    let guarded = is_guarded(facts.critical, facts.kind);
+    let is_kept = now.passed > 0 && (!guarded || must_pass(now.verdict(facts.pass)) == GateVerdict::Pass);
+    let text = || format!("{} ({}/{})", case.case, now.passed, now.planned());
+    (case.reason == Reason::QuarantinedInOld && !is_kept).then(|| (Fate::NotInBaseline, text()))
 }
 
 /// Returns the result for an arm that only the old side has, if a critical or regression case of it passed before.

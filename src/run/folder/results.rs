@@ -21,7 +21,7 @@ use crate::verdict::Verdict;
 use crate::whole_file::{sync_folder, write_whole};
 
 /// The maximum number of changed files of a name that are kept.
-const MOST_ASIDE: u32 = 100;
+const MAX_CHANGED_COPIES: u32 = 100;
 /// A trial's result in a reason why it does not count.
 const RESULT: &str = "its result.json";
 
@@ -59,8 +59,7 @@ impl RunFolder {
         begin: impl Fn() -> T,
         mut see: impl FnMut(&mut T, TrialResult),
     ) -> Result<T, RunError> {
-        let journal_stamp = || fs::metadata(self.journal()).map(|it| (it.len(), it.mtime(), it.mtime_nsec())).ok();
-        let as_read = journal_stamp();
+        let as_read = self.journal_stamp();
         let stored = self.fold_stored(record, &begin, &mut see);
         let (damaged, changed) = match stored {
             Ok(Stored::Whole(folded, _)) => return Ok(folded),
@@ -83,7 +82,7 @@ impl RunFolder {
         let is_as_judged = !results.iter().any(TrialResult::is_not_as_judged);
         // The engine that plays the run writes the file itself, and what a reader has seen of the run may be old.
         let engines_away = if self.lock.is_some() { Ok(None) } else { self.keep_engines_away() };
-        let may_write = engines_away.is_ok() && journal_stamp() == as_read;
+        let may_write = engines_away.is_ok() && self.journal_stamp() == as_read;
         let changed = changed.filter(|_| may_write);
         if results.is_empty() {
             // Without a result there is no place for a warning.
@@ -521,7 +520,7 @@ fn is_absent(path: &Path) -> bool {
 /// # Errors
 /// Returns an error if the file cannot be renamed.
 fn put_aside(path: &Path, name: impl Fn(u32) -> PathBuf) -> Result<Option<PathBuf>, RunError> {
-    let Some(aside) = (1..=MOST_ASIDE).map(name).find(|path| path.symlink_metadata().is_err()) else {
+    let Some(aside) = (1..=MAX_CHANGED_COPIES).map(name).find(|path| path.symlink_metadata().is_err()) else {
         return Ok(None);
     };
     fs::rename(path, &aside).map_err(RunError::io("rename", path))?;

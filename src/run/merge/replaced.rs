@@ -30,7 +30,6 @@ struct Member<'a> {
     from: Option<MergedFrom>,
     /// The states of the trials whose folders exist: a result without the folder is no evidence.
     states: States,
-    /// The trials that have a trace.
     traces: HashSet<TrialId>,
 }
 

@@ -295,5 +295,46 @@ fn a_case_in_quarantine_keeps_its_earlier_results() {
     let refused = project.evals(&["baseline", "set", "other"]).exits(2).says("1 column that run other does not have");
     assert!(!refused.err.contains("c03"), "{}", refused.err);
     project.evals(&["baseline", "set", "third", "--replace"]).exits(0);
-    assert!(!project.read("cases/baseline.json").contains("c03"));
+    let replaced: serde_json::Value = serde_json::from_str(&project.read("cases/baseline.json")).unwrap();
+    assert!(replaced["cases"].get("c03").is_none() && replaced["quarantined"].get("c03").is_some(), "{replaced}");
+}
+
+#[test]
+fn a_gate_does_not_pass_in_silence_over_a_case_that_was_in_quarantine_when_the_first_baseline_was_set() {
+    let project = Project::new();
+    let quarantined = |it: &mut serde_json::Value| {
+        if it["id"] == "c03" {
+            it["quarantine"] = json!({"until": "2999-01-01", "why": "a proxy"});
+        }
+    };
+    of_cases("first", &[(4, "pp")]).cases(quarantined).write(&project, 0);
+    let says = "the file has no results of 1 case in quarantine, so no gate can find out whether one of them is lost: c03 (it \
+                is in quarantine until 2999-01-01: a proxy)";
+    project.evals(&["baseline", "set", "first"]).exits(0).says("3 cases, 1 column of run first").says(says);
+    project.evals(&["baseline", "show"]).exits(0).says("no results of c03: it is in quarantine until 2999-01-01");
+    // The quarantine is over. A case that passes now is not lost, whatever it was.
+    let gated = |name: &str, gate: &str, code: i32| {
+        let found = project.evals(&["compare", name, "--gate", gate, "--format", "json"]).exits(code).json();
+        assert_eq!(found["pairs"][0]["unpaired"][0]["reason"], "quarantined-in-old", "{found}");
+        found["gate"]["gates"][0]["text"].as_str().unwrap().to_owned()
+    };
+    of_cases("kept", &[(4, "pp")]).write(&project, 0);
+    gated("kept", "no-regressions", 0);
+    of_cases("lost", &[(3, "pp"), (1, "ff")]).write(&project, 0);
+    let text = gated("lost", "no-regressions", 3);
+    assert!(text.contains("not passing now, and unknown whether that is new") && text.contains("c03 (0/2)"), "{text}");
+    // What a run of other cases sets as a baseline still names it.
+    of_cases("part", &[(3, "pp")]).write(&project, 0);
+    project.evals(&["baseline", "set", "part"]).exits(0).says("the file has no results of 1 case in quarantine");
+    gated("lost", "no-regressions", 3);
+    // The margin gate names it.
+    of_cases("many", &[(3, "pp"), (1, "ff"), (80, "pp")]).write(&project, 0);
+    let first = of_cases("wide", &[(84, "pp")]).cases(quarantined);
+    first.write(&project, 0);
+    project.evals(&["baseline", "set", "wide"]).exits(0);
+    let text = gated("many", "margin=0.05", 0);
+    assert!(text.ends_with("without cases that the baseline lacks because they were in quarantine: c03"), "{text}");
+    // A baseline of a run in which it counts has its results.
+    project.evals(&["baseline", "set", "many"]).exits(0);
+    assert!(!project.read("cases/baseline.json").contains("quarantined"));
 }

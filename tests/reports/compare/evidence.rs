@@ -87,8 +87,10 @@ fn a_gate_does_not_pass_over_a_few_of_the_old_cases() {
     gates(&project, &["--gate", "cases=0.08"], 0);
     gates(&project, &["--gate", "cases=0.09"], 3);
     // A case that only the new one has is no gap, and one that was edited is one: it has no comparable score.
-    of_cases("new", &[(61, "p")]).write(&project, 0);
-    gates(&project, &["--gate"], 0);
+    of_cases("new", &[(60, "p"), (1, "f")]).write(&project, 0);
+    let found = gates(&project, &["--gate"], 0);
+    let text = of_kind(&found, "cases")[0]["text"].as_str().unwrap();
+    assert!(text.ends_with("; not compared, without results on the old side: c60"), "{text}");
     let edited = |it: &mut Value| {
         if it["id"] == "c07" {
             it["digest"] = "other".into();

@@ -28,11 +28,11 @@ fn two_price_tables_are_flagged_in_runs_and_baselines() {
     priced("dearer", &table("2026-06-01", "d2")).write(&project, 0);
     priced("edited", &table("2026-01-01", "d3")).write(&project, 0);
     priced("older", &Value::Null).write(&project, 0);
-    let differ = "the price tables differ, so costs do not compare: of 2026-01-01 before, of 2026-06-01 now";
+    let differ = "the price tables differ, so the costs cannot be compared: of 2026-01-01 before, of 2026-06-01 now";
     let unknown = "it is unknown whether the costs of both sides come from the same price table";
     assert_eq!(doubts(&project, &["old", "same"]), Vec::<String>::new());
     assert_eq!(doubts(&project, &["old", "dearer"]), [differ]);
-    let both = "the price tables differ, so costs do not compare: both are of 2026-01-01";
+    let both = "the price tables differ, so the costs cannot be compared: both are of 2026-01-01";
     assert_eq!(doubts(&project, &["old", "edited"]), [both]);
     assert_eq!(doubts(&project, &["older", "dearer"]), [unknown]);
     project.evals(&["compare", "old", "dearer"]).says("valid, but:").says(differ);

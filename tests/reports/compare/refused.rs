@@ -258,6 +258,17 @@ fn two_harnesses_and_two_names_of_one_model_are_told() {
         .evals(&["compare", "one", "two"])
         .exits(3)
         .says("valid, but: two harnesses are compared: one before, two now");
+    // A gate against a baseline of another agent could be an accident; one of two named runs is none.
+    project.evals(&["baseline", "set", "one"]).exits(0);
+    project.evals(&["compare", "two"]).exits(3).says("two harnesses are compared: one before, two now");
+    project.evals(&["compare", "one", "--gate"]).exits(0);
+    let gated = project.evals(&["compare", "two", "--gate"]).exits(3);
+    gated
+        .says("inconclusive, because the baseline is of harness `one` and the run of harness `two`")
+        .says("`evals compare one two --gate`");
+    project.evals(&["compare", "two", "--max-cost", "99"]).exits(0);
+    project.evals(&["compare", "one", "two", "--gate"]).exits(0).says("two harnesses are compared");
+    std::fs::remove_file(project.path("cases/baseline.json")).unwrap();
     let models = |name: &str, columns: [&str; 2], answers: [&str; 2]| {
         let mut run = Stored::new(name);
         for n in 0..8 {
@@ -364,6 +375,26 @@ fn runs_with_several_models_are_joined_by_model() {
         ran.says("no results to compare agent / c (two) with");
     }
     project.evals(&["compare", "one", "three"]).exits(2).says("no harness and model in common");
+}
+
+#[test]
+fn a_model_that_an_errored_trial_names_answered_nothing() {
+    let project = Project::new();
+    let run = |name: &str, trials: &str, named: &'static str| {
+        let mut run = Stored::new(name);
+        for n in 0..8 {
+            run = run.case(&format!("c{n}"), "large", trials);
+        }
+        let answer = move |it: &mut serde_json::Value| {
+            it["model"]["effective"] = if it["verdict"] == "errored" { named.into() } else { "large".into() };
+        };
+        run.results(answer).write(&project, 0);
+    };
+    run("old", "pp", "large");
+    run("new", "pe", "small");
+    let out = project.evals(&["compare", "old", "new"]).out;
+    assert!(out.contains("errored and in no score"), "{out}");
+    assert!(!out.contains("several models answered") && !out.contains("was requested"), "{out}");
 }
 
 #[test]
