@@ -202,6 +202,8 @@ pub struct Translation {
     elsewhere: bool,
     /// The version that the agent's program printed before it was started.
     printed: Option<Agent>,
+    /// The first version of an agent with a stream of its own that shows calls which failed before they began.
+    failures_shown_since: Option<String>,
     /// The last effective model that was compared with the requested model.
     model_compared: Option<String>,
     /// Finds keys that an object of a line has twice.
@@ -289,6 +291,10 @@ impl Translation {
             unread: Some(0),
             elsewhere: false,
             printed: None,
+            failures_shown_since: manifest
+                .failures_shown_since
+                .clone()
+                .filter(|_| manifest.adapter == Adapter::JsonStream),
             model_compared: None,
             keys: KeyFinder::default(),
         }
@@ -512,6 +518,15 @@ impl Translation {
     pub fn finish_into(mut self, each: impl FnMut(Event)) -> Finished {
         self.translator.last_words(&self.ending.stderr_tail);
         let answer = as_the_model_ended(self.translator.finish(&mut self.recorder, self.ending.exit));
+        let printed = self.printed.as_ref().and_then(|printed| printed.version.as_deref());
+        if let (Some(version), Some(first)) = (printed, &self.failures_shown_since)
+            && acp::conventions::may_precede(Some(version), first)
+        {
+            let text = format!(
+                "version {version} of the agent does not show calls that failed before they began; {first} and later do"
+            );
+            self.recorder.did_unseen(NoticeCode::UnshownAction, text);
+        }
         // The agent's name and version in the session take precedence over those that its program printed.
         let agent = &mut self.recorder.header().agent;
         match (agent, self.printed.take()) {
@@ -564,8 +579,11 @@ impl Ending {
     /// agent's answer.
     fn decide(self, answer: EndReport) -> (Stop, bool) {
         let exit = self.exit;
-        let stop =
-            |reason, category, detail: Option<String>| Stop { reason, category, detail, output: None, gap: None, exit };
+        let stop = |reason, category, detail: Option<String>| {
+            // An agent may give an empty text as the reason.
+            let detail = detail.filter(|detail| !detail.trim().is_empty());
+            Stop { reason, category, detail, output: None, gap: None, exit }
+        };
         if let Some((category, message)) = self.not_started {
             return (stop(StopReason::Crashed, Some(category), Some(message)), true);
         }
@@ -807,6 +825,7 @@ fn translated(
     }
     let mut translation: Option<Translation> = None;
     let mut line = WireLine::text(0, Dir::Recv, "");
+    let mut was_timed = false;
     while reader.read_line(&mut line)? {
         let translation = translation.get_or_insert_with(|| {
             let mut header = header.clone();
@@ -817,6 +836,16 @@ fn translated(
         translation.lines = reader.line_number().saturating_sub(1);
         let repeated = reader.repeated_key(&line);
         translation.checked(&line, repeated);
+        if reader.is_timed() {
+            was_timed = true;
+        } else {
+            // The header in the log describes a session with times.
+            translation.recorder.header().timed = Some(false);
+            if std::mem::take(&mut was_timed) {
+                let text = "a line of the wire log has no time, so no time of the session is known";
+                translation.recorder.notice(NoticeCode::TimeOrder, text);
+            }
+        }
         watch(&line, reader.line_number(), translation)?;
     }
     let translation = translation.unwrap_or_else(|| {
@@ -832,7 +861,7 @@ pub fn seen(adapter: Adapter) -> Seen {
     Seen { tracing: can.tracing, interaction: can.interaction }
 }
 
-/// Returns the line with the digits of all its numbers, as texts where no number of a trace holds them.
+/// Returns the line with each number that 64 bits cannot hold replaced by a text with the same digits.
 fn with_digits(line: &WireLine) -> Cow<'_, WireLine> {
     match big_numbers::as_texts(&line.line) {
         Cow::Borrowed(_) => Cow::Borrowed(line),

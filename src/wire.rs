@@ -55,12 +55,11 @@ pub struct WireLine {
 }
 
 impl WireLine {
-    /// Makes a line from text.
     pub fn text(at_ms: u64, dir: Dir, line: impl Into<String>) -> Self {
         Self { at_ms, dir, line: line.into(), bytes_b64: None, cut: None }
     }
 
-    /// Makes a line from bytes.
+    /// Makes a line from bytes, which are also kept in base64 if they are not UTF-8. `cut` bytes were cut off before.
     pub fn bytes(at_ms: u64, dir: Dir, bytes: &[u8], cut: Option<u64>) -> Self {
         Self::owned(at_ms, dir, bytes.to_vec(), cut)
     }
@@ -264,6 +263,22 @@ pub enum EngineLine {
     Unknown,
 }
 
+/// A line of a wire log as it is read. Its time may be missing: then it is unknown, and not 0.
+#[derive(Deserialize)]
+struct StoredLine {
+    at_ms: Option<u64>,
+    dir: Dir,
+    line: String,
+    bytes_b64: Option<String>,
+    cut: Option<u64>,
+}
+
+impl From<StoredLine> for WireLine {
+    fn from(StoredLine { at_ms, dir, line, bytes_b64, cut }: StoredLine) -> Self {
+        Self { at_ms: at_ms.unwrap_or_default(), dir, line, bytes_b64, cut }
+    }
+}
+
 /// The lines of a recorded session, in order.
 pub trait Lines {
     /// Reads the next line into `line`, whose memory is used again. Returns false at the end.
@@ -272,7 +287,8 @@ pub trait Lines {
     /// Returns the error of reading.
     fn read_line(&mut self, line: &mut WireLine) -> io::Result<bool>;
 
-    /// Returns true if the lines have times: a wire log has, an agent's output has none. Known after the first line.
+    /// Returns true if all lines up to the last one read have times: those of a wire log have, an agent's output has none.
+    /// Known after the first line.
     fn is_timed(&self) -> bool;
 
     /// Returns the number of the last line read, from 1.
@@ -299,6 +315,8 @@ pub fn repeated_key(keys: &mut KeyFinder, line: &WireLine) -> Option<String> {
 pub struct Reader<R> {
     input: R,
     raw: Option<bool>,
+    /// True if a line of the wire log had no time.
+    lacks_time: bool,
     buffer: Vec<u8>,
     line: u64,
     keys: KeyFinder,
@@ -307,11 +325,17 @@ pub struct Reader<R> {
 impl<R: BufRead> Reader<R> {
     /// Makes a reader of a recorded session. Nothing is read yet.
     pub fn new(input: R) -> Self {
-        Self { input, raw: None, buffer: Vec::new(), line: 0, keys: KeyFinder::default() }
+        Self { input, raw: None, lacks_time: false, buffer: Vec::new(), line: 0, keys: KeyFinder::default() }
     }
 
-    /// Returns true if the lines have times: a wire log has, an agent's output has none. Known after the first line.
+    /// Returns true if all lines up to the last one read have times: those of a wire log have, an agent's output has none.
+    /// Known after the first line.
     pub fn is_timed(&self) -> bool {
+        self.is_wire_log() && !self.lacks_time
+    }
+
+    /// Returns true if the lines are those of a wire log, and not an agent's output. Known after the first line.
+    pub fn is_wire_log(&self) -> bool {
         self.raw == Some(false)
     }
 
@@ -353,9 +377,10 @@ impl<R: BufRead> Reader<R> {
                 *line = WireLine::owned(0, Dir::Recv, bytes, (cut > 0).then_some(cut));
                 return Ok(true);
             }
-            match serde_json::from_slice::<WireLine>(&self.buffer) {
+            match serde_json::from_slice::<StoredLine>(&self.buffer) {
                 Ok(read) => {
-                    *line = read;
+                    self.lacks_time |= read.at_ms.is_none();
+                    *line = read.into();
                     return Ok(true);
                 }
                 Err(_) if !ended => return Ok(false),
@@ -443,6 +468,21 @@ mod tests {
         let mixed = [&[0xff][..], &[0x1b; 999]].concat();
         let text = serde_json::to_string(&WireLine::owned(0, Dir::Recv, mixed, Some(1))).unwrap();
         assert!(text.len() <= 8 * 1000, "{} bytes", text.len());
+    }
+
+    #[test]
+    fn a_log_has_times_if_each_line_has_one() {
+        for (text, is_wire_log, is_timed) in [
+            (r#"{"at_ms":0,"dir":"recv","line":"a"}"#, true, true),
+            ("{\"at_ms\":0,\"dir\":\"recv\",\"line\":\"a\"}\n\nno line\n", true, true),
+            (r#"{"dir":"recv","line":"a"}"#, true, false),
+            ("{\"at_ms\":1,\"dir\":\"recv\",\"line\":\"a\"}\n{\"dir\":\"recv\",\"line\":\"b\"}\n", true, false),
+            (r#"{"at_ms":0,"type":"a"}"#, false, false),
+        ] {
+            let mut reader = Reader::new(text.as_bytes());
+            while reader.next_line().unwrap().is_some() {}
+            assert_eq!((reader.is_wire_log(), reader.is_timed()), (is_wire_log, is_timed), "{text}");
+        }
     }
 
     #[test]

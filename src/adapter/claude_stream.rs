@@ -773,7 +773,6 @@ impl Translate for Translator {
     }
 }
 
-/// Returns all texts of a message.
 fn texts(message: &Message<'_>) -> String {
     let texts: Vec<&str> = message.content.0.iter().filter_map(|block| block.text.get()).collect();
     texts.join("\n\n")

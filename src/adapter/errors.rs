@@ -23,7 +23,7 @@ pub fn by_text(text: &str) -> ErrorCategory {
     if let Some(category) = auth_in(text) {
         return category;
     }
-    if let Some(category) = status_in(text).and_then(by_status) {
+    if let Some(category) = by_status_in(text) {
         return category;
     }
     if RATE_LIMIT.is_match(text) {
@@ -84,7 +84,12 @@ fn last_words(text: &str) -> Vec<&str> {
     text.lines().filter(|line| !line.trim().is_empty() && !SAYS_WARNING.is_match(line)).collect()
 }
 
-/// Returns an HTTP status that the text names as one.
+/// Returns the category of an error by an HTTP status that its text names, if there is one.
+pub fn by_status_in(text: &str) -> Option<ErrorCategory> {
+    status_in(text).and_then(by_status)
+}
+
+/// Returns the first number that the text calls an HTTP status, as in `status 429`.
 fn status_in(text: &str) -> Option<u64> {
     // The codes of other things than requests: `exit_code`, `opCode`.
     let is_of_request = |found: &Captures<'_>| {

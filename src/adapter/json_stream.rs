@@ -3,7 +3,7 @@
 //! This module is independent of any agent. A line without a matching rule, and an expression that cannot be
 //! evaluated, becomes a notice.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -13,8 +13,8 @@ use super::{EndReport, Translate, errors};
 use crate::adapter::surrogates;
 use crate::adapter::torn::{Keys, may_hold_message, may_hold_message_within};
 use crate::adapter::unknown_block::{
-    all_calls, are_several_of_one_id, call_blocks, holds_call, ids_of_call, is_known_call, lists_other_call,
-    may_be_answer, may_be_of_call, may_hold, names_a_call,
+    all_calls, are_several_of_one_id, call_blocks, has_action_under, holds_call, ids_of_call, is_known_call,
+    lists_other_call, may_be_answer, may_be_of_call, may_hold, names_a_call,
 };
 use crate::expression::{Failed, Scope, Work};
 use crate::harness::Manifest;
@@ -62,6 +62,8 @@ pub struct Translator {
     printed: Vec<String>,
     /// Calls that no rule takes, by their ids, until they are announced.
     awaited: BTreeMap<Vec<String>, Awaited>,
+    /// The keys by whose texts the rules distinguish the lines.
+    type_keys: BTreeSet<String>,
 }
 
 /// A call that may still be announced.
@@ -76,7 +78,12 @@ impl Translator {
     /// Returns a translator for sessions of this harness.
     pub fn new(manifest: &Manifest) -> Self {
         let (mapping, _) = compile(manifest);
+        let conditions = mapping.lines.iter().filter_map(|rule| rule.when.as_ref());
+        // The role `tool` is that of a message with a result.
+        let compared = conditions.flat_map(|when| when.compared_keys("line")).filter(|key| *key != "role");
+        let type_keys = compared.map(str::to_owned).collect();
         Self {
+            type_keys,
             mapping: Arc::new(mapping),
             error_text: manifest.error_text.clone(),
             session: Session::new(manifest),
@@ -232,6 +239,11 @@ impl Translator {
         }
     }
 
+    /// Returns true if a line that no rule takes may be about a call, also by the keys that the rules compare.
+    fn may_be_of_call(&self, line: &Value) -> bool {
+        may_be_of_call(line) || has_action_under(line, self.type_keys.iter().map(String::as_str))
+    }
+
     /// Makes the events of a rule.
     fn carry_out(&mut self, rule: &Rule, seen: &LineValues<'_>, recorder: &mut Recorder) -> RuleOutcome {
         for (name, expression) in &rule.keep {
@@ -260,7 +272,7 @@ impl Translator {
         let text = format!("no rule of {} matches {}", rule.label, seen.shown());
         match seen.item {
             Some((item, _)) if may_hold(item) || holds_call(item) => recorder.lost(NoticeCode::UnmappedLine, text),
-            None if may_be_of_call(seen.value) && !names_a_call(seen.value, recorder) => {
+            None if self.may_be_of_call(seen.value) && !names_a_call(seen.value, recorder) => {
                 recorder.did_unseen(NoticeCode::UnmappedLine, text);
             }
             _ => recorder.notice(NoticeCode::UnmappedLine, text),
@@ -282,7 +294,7 @@ impl Translator {
         kept.insert(name.to_owned(), value);
     }
 
-    /// Makes an event.
+    /// Records the event of a rule, unless its `when` is false or a field cannot be computed.
     fn emit(&mut self, rule: &Rule, event: &Event, seen: &LineValues<'_>, recorder: &mut Recorder) -> RuleOutcome {
         let scope = seen.scope(&self.kept);
         match event.when.as_ref().map(|when| when.holds(&scope)) {
@@ -486,7 +498,7 @@ impl Translate for Translator {
         }
         if self.run(&mapping.lines, &LineValues::new("line", &value, &work), recorder).is_none() {
             match () {
-                () if may_be_of_call(&value) => recorder.did_unseen(NoticeCode::UnmappedLine, text),
+                () if self.may_be_of_call(&value) => recorder.did_unseen(NoticeCode::UnmappedLine, text),
                 () if may_be_answer(&value) => recorder.lost_text(NoticeCode::UnmappedLine, text),
                 () => recorder.notice(NoticeCode::UnmappedLine, text),
             }

@@ -71,7 +71,7 @@ pub fn recorded(input: impl BufRead, knowing: &Knowing) -> std::io::Result<Recor
         lines += 1;
         if let Some((adapter, header)) = start_of(&line) {
             // The wire log of a played recording has a time on each line, even if the recording had none.
-            let is_timed = header.is_timed();
+            let is_timed = header.is_timed() && reader.is_timed();
             return Ok(Recorded { adapter, capabilities: header.capabilities, harness: header.harness, is_timed });
         }
         if matches!(line.dir, Dir::Send | Dir::Recv)
@@ -110,6 +110,21 @@ fn start_of(line: &WireLine) -> Option<(Adapter, Box<Header>)> {
     let Ok(EngineLine::Start { header }) = serde_json::from_str(&line.line) else { return None };
     let adapter = header.adapter.parse().ok().filter(|adapter| *adapter != Adapter::Replay)?;
     Some((adapter, header))
+}
+
+/// Returns true if each line of a recorded session has a time.
+///
+/// # Errors
+/// Returns an error if the file cannot be read.
+pub fn has_times(path: &Path) -> std::io::Result<bool> {
+    let mut reader = Reader::new(BufReader::with_capacity(256 << 10, regular::open(path)?));
+    let mut line = WireLine::text(0, Dir::Recv, "");
+    while reader.read_line(&mut line)? {
+        if !reader.is_timed() {
+            return Ok(false);
+        }
+    }
+    Ok(reader.is_timed())
 }
 
 /// Detects the protocol of a recorded session in a file.

@@ -159,13 +159,7 @@ pub enum SessionError {
 /// # Errors
 /// Returns an error if the file cannot be read, or the wanted branch is not in it.
 pub fn survey(format: &Format, input: impl BufRead, wanted: Option<&str>) -> Result<Survey, SessionError> {
-    let mut reader = Reader::new(input);
-    let mut lines: Vec<Facts> = Vec::new();
-    while let Some(line) = reader.next_line()? {
-        // Blank lines at the start are skipped by the reader.
-        lines.resize(usize::try_from(reader.line_number()).unwrap_or(usize::MAX) - 1, Facts::default());
-        lines.push(object(&line.line).map(|value| format.reading.facts(&value)).unwrap_or_default());
-    }
+    let mut lines = read_facts(format, input)?;
     let is_sub_agent = lines.iter().any(|line| line.is_aside) && lines.iter().all(|line| line.is_aside || !line.speaks);
     if is_sub_agent {
         lines.iter_mut().for_each(|line| line.is_aside = false);
@@ -199,6 +193,35 @@ pub fn survey(format: &Format, input: impl BufRead, wanted: Option<&str>) -> Res
             latest = latest.max(Some(at));
         }
     }
+    Ok(Survey {
+        lines: planned,
+        notices: notices_of(&chosen, early),
+        messages,
+        ends,
+        started,
+        start,
+        differing: chosen.differing,
+        is_complete: chosen.left_out == 0 && chosen.rewound == 0,
+        missing: missing_lines(&lines, chosen.unknown_parents),
+        is_sub_agent,
+    })
+}
+
+/// Returns the facts of each line of a session file.
+fn read_facts(format: &Format, input: impl BufRead) -> io::Result<Vec<Facts>> {
+    let mut reader = Reader::new(input);
+    let mut lines: Vec<Facts> = Vec::new();
+    while let Some(line) = reader.next_line()? {
+        // Blank lines at the start are skipped by the reader.
+        lines.resize(usize::try_from(reader.line_number()).unwrap_or(usize::MAX) - 1, Facts::default());
+        lines.push(object(&line.line).map(|value| format.reading.facts(&value)).unwrap_or_default());
+    }
+    Ok(lines)
+}
+
+/// Returns the notices about the lines that are left out, and about their order. `early` is the number of lines with a time before
+/// the line above.
+fn notices_of(chosen: &branch::Chosen, early: usize) -> Vec<(NoticeCode, String)> {
     let mut notices = Vec::new();
     if chosen.left_out > 0 {
         let named: Vec<&str> = chosen.others.iter().take(MAX_NAMED_BRANCHES).map(String::as_str).collect();
@@ -222,14 +245,6 @@ pub fn survey(format: &Format, input: impl BufRead, wanted: Option<&str>) -> Res
         let text = format!("{} left out: the user went back to an earlier message", plural(chosen.rewound, "line"));
         notices.push((NoticeCode::Rewound, text));
     }
-    let mut after_gap = chosen.unknown_parents;
-    after_gap.extend(chain::lines_after_a_gap(&lines));
-    let missing = after_gap.first().map(|first| {
-        let lines = plural(after_gap.len(), "line");
-        format!(
-            "{lines} before which the file lacks a line, the first in line {first}: the file is not the whole session"
-        )
-    });
     if chosen.is_circular {
         let text = "the lines name each other in a circle; all are read, in the order of the file";
         notices.push((NoticeCode::SessionTree, text.to_owned()));
@@ -238,19 +253,19 @@ pub fn survey(format: &Format, input: impl BufRead, wanted: Option<&str>) -> Res
         let text = format!("{} with a time before the line above; the later time was taken", plural(early, "line"));
         notices.push((NoticeCode::TimeOrder, text));
     }
-    let is_complete = chosen.left_out == 0 && chosen.rewound == 0;
-    let differing = chosen.differing;
-    Ok(Survey {
-        lines: planned,
-        notices,
-        messages,
-        ends,
-        started,
-        start,
-        differing,
-        missing,
-        is_complete,
-        is_sub_agent,
+    notices
+}
+
+/// Returns the text about lines that the file lacks, if there are any. `unknown_parents` are the numbers of the lines that continue
+/// such a line.
+fn missing_lines(lines: &[Facts], unknown_parents: Vec<usize>) -> Option<String> {
+    let mut after_gap = unknown_parents;
+    after_gap.extend(chain::lines_after_a_gap(lines));
+    after_gap.first().map(|first| {
+        let lines = plural(after_gap.len(), "line");
+        format!(
+            "{lines} before which the file lacks a line, the first in line {first}: the file is not the whole session"
+        )
     })
 }
 

@@ -17,8 +17,8 @@ pub(crate) fn parse(text: &str) -> Result<Value, Error> {
     })
 }
 
-/// Parses JSON with a mark in the place of each unpaired surrogate. A text may hold the same characters, so a mark is known
-/// only by the difference from what [`parse`] reads. Returns `None` if there are no unpaired surrogates.
+/// Parses JSON with a mark in the place of each unpaired surrogate. The JSON may itself contain the characters of a mark, so
+/// only a difference from the result of [`parse`] is a mark. Returns `None` if there are no unpaired surrogates.
 pub(crate) fn marked(text: &str) -> Option<Value> {
     if !text.contains("\\u") {
         return None;

@@ -1,4 +1,4 @@
-//! Lines that are no message: whether they may hold one, so that its content is lost.
+//! Decides whether a line that cannot be read as a message may contain one, whose content is then lost.
 
 use serde_json::{Deserializer, Value};
 

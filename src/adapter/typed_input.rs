@@ -42,7 +42,6 @@ pub(super) struct TypedInput {
 struct Waiting {
     /// The command line, shortened.
     line: String,
-    /// The program that waits.
     program: String,
     /// True if the command waits in an editor of git, and its output shows whether there was one.
     shows_editor: bool,

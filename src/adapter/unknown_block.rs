@@ -139,6 +139,15 @@ const AVAILABLE: [&str; 10] = [
     "mcp_servers",
 ];
 
+/// Keys for the type of a line.
+const TYPE_KEYS: [&str; 3] = ["type", "kind", "event"];
+
+/// Keys for the type of a line in fewer formats, which others use for something else.
+const RARE_TYPE_KEYS: [&str; 4] = ["t", "method", "subtype", "op"];
+
+/// The maximum number of bytes of a type under a rare key.
+const MAX_TYPE: usize = 64;
+
 /// Words within the type of a line that is about an action.
 const ACTIONS: [&str; 13] = [
     "call", "calls", "function", "exec", "execute", "command", "patch", "shell", "bash", "edit", "write", "delete",
@@ -183,16 +192,14 @@ pub(crate) fn may_be_of_call(line: &Value) -> bool {
     may_be_of_call_in(line, false)
 }
 
-/// Returns the same. In a list of what there is, only the keys of calls count, since each entry has a name and often a type.
+/// Returns the same for a part of a line. In a list of the available tools, commands or models, only the keys of calls count,
+/// since each entry has a name and often a type.
 fn may_be_of_call_in(line: &Value, is_listing: bool) -> bool {
     match line {
         Value::Object(map) => {
-            let text = |key: &str| map.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
-            let is_key_of_type = |key: &str| ["type", "kind", "event"].contains(&key);
-            let holds_more = || map.iter().any(|(key, value)| !is_key_of_type(key) && has_content(value));
             let has_form = || {
-                (text("name").is_some() && map.get("arguments").is_some_and(has_content))
-                    || (["type", "kind", "event"].into_iter().filter_map(text).any(is_action) && holds_more())
+                has_name_and_arguments(map)
+                    || TYPE_KEYS.iter().chain(&RARE_TYPE_KEYS).any(|key| has_type_of_action(map, key))
             };
             (!is_listing && has_form())
                 || map.iter().any(|(key, value)| {
@@ -203,6 +210,36 @@ fn may_be_of_call_in(line: &Value, is_listing: bool) -> bool {
         Value::Array(items) => items.iter().any(|item| may_be_of_call_in(item, is_listing)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
+}
+
+/// Returns true if a line has the type of an action under one of these keys, and holds more than figures and types.
+pub(crate) fn has_action_under<'k>(line: &Value, mut keys: impl Iterator<Item = &'k str>) -> bool {
+    line.as_object().is_some_and(|map| keys.any(|key| has_type_of_action(map, key)))
+}
+
+/// Returns true if an object has a name and arguments, even empty ones. The key `input`, and a text under `args`, may hold
+/// something else, such as a prompt, unless they hold an object.
+fn has_name_and_arguments(map: &Map<String, Value>) -> bool {
+    let has_name = map.get("name").and_then(Value::as_str).is_some_and(|name| !name.is_empty());
+    let is_object = |value: &Value| match value {
+        Value::Object(_) => true,
+        Value::String(text) => text.trim_start().starts_with('{'),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => false,
+    };
+    has_name
+        && (map.get("arguments").is_some_and(|arguments| has_content(arguments) || is_object(arguments))
+            || ["args", "input"].into_iter().filter_map(|key| map.get(key)).any(is_object))
+}
+
+/// Returns true if the type of an object under this key names an action, and the object holds more than figures and types.
+fn has_type_of_action(map: &Map<String, Value>, key: &str) -> bool {
+    let Some(kind) = map.get(key).and_then(Value::as_str) else { return false };
+    let is_type = TYPE_KEYS.contains(&key) || (kind.len() <= MAX_TYPE && !kind.contains(char::is_whitespace));
+    // The operations of JSON Patch are single words.
+    let is_action = if key == "op" { is_of_action_words(kind) } else { is_action(kind) };
+    let holds_more =
+        || map.iter().any(|(of, value)| of != key && !TYPE_KEYS.contains(&of.as_str()) && has_content(value));
+    is_type && is_action && holds_more()
 }
 
 /// Returns true if a line, or an object in it, lists a call that was not announced, beside something else, as a message of
@@ -409,8 +446,13 @@ fn has_content(value: &Value) -> bool {
     }
 }
 
-/// Returns true if the type of a line names an action: `exec_command_begin`, `functionCall`, `write_file`, `apply_diff`.
+/// Returns true if the type of a line names an action: `exec_command_begin`, `functionCall`, `write_file`, `apply_diff`, `rename`.
 fn is_action(kind: &str) -> bool {
+    is_of_action_words(kind) || ["terminal", "rename", "move", "remove", "unlink"].contains(&kind)
+}
+
+/// Returns true if the words in the type of a line are those of an action.
+fn is_of_action_words(kind: &str) -> bool {
     let mut words = vec![String::new()];
     for letter in kind.chars() {
         if !letter.is_alphanumeric() || letter.is_uppercase() {
@@ -421,8 +463,7 @@ fn is_action(kind: &str) -> bool {
         }
     }
     let any = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
-    let is_whole = ["terminal", "rename", "move", "remove", "unlink"].contains(&kind);
-    (any(&ACTIONS) || (any(&VERBS) && any(&THINGS)) || is_whole) && !any(&NO_ACTION)
+    (any(&ACTIONS) || (any(&VERBS) && any(&THINGS))) && !any(&NO_ACTION)
 }
 
 #[cfg(test)]
@@ -477,9 +518,25 @@ mod tests {
             (r#"{"type":"available_commands_update","names":["edit"]}"#, false),
             (r#"{"type":"tool_list_changed","n":3}"#, false),
             (r#"{"name":"m","input":""}"#, false),
+            // Empty arguments, arguments under other keys, and types under other keys.
+            (r#"{"type":"step","name":"wipe_disk","arguments":{}}"#, true),
+            (r#"{"type":"step","name":"wipe_disk","arguments":"{}"}"#, true),
+            (r#"{"method":"tools/call","params":{"name":"rm","input":{"path":"x"}}}"#, true),
+            (r#"{"type":"event","data":{"name":"rm","args":"{\"path\":\"x\"}"}}"#, true),
+            (r#"{"type":"event","subtype":"tool_call","data":{"of":"rm"}}"#, true),
+            (r#"{"t":"exec","line":"rm"}"#, true),
+            (r#"{"op":"write_file","path":"a"}"#, true),
+            (r#"{"type":"delta","delta":[{"op":"remove","path":"/x"},{"op":"move","path":"/x"}]}"#, false),
+            (r#"{"type":"run","name":"agent","input":"Edit the file."}"#, false),
+            (r#"{"type":"run","name":"agent","args":"-p"}"#, false),
+            (r#"{"type":"note","t":"I edit the file","text":"x"}"#, false),
+            (r#"{"method":"tools/list","id":"x"}"#, false),
+            (r#"{"type":"heartbeat","subtype":"exec"}"#, false),
         ] {
             assert_eq!(may_be_of_call(&serde_json::from_str(line).unwrap()), may, "{line}");
         }
+        let line = serde_json::from_str(r#"{"step":"run_command","of":"rm"}"#).unwrap();
+        assert!(!may_be_of_call(&line) && has_action_under(&line, ["step"].into_iter()));
     }
 
     #[test]

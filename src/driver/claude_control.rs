@@ -9,7 +9,7 @@ use crate::adapter::claude_stream::background::Background;
 use crate::adapter::claude_stream::control::{ALLOW, ALLOW_ALWAYS, CanUseTool};
 use crate::adapter::claude_stream::tools;
 use crate::adapter::surrogates;
-use crate::attachment::{Attached, Content, Kind, MOST_INLINE};
+use crate::attachment::{Attached, Content, Kind, MAX_INLINE_BYTES};
 use crate::driver::requested::request_about;
 use crate::driver::{Broken, DRAIN, Task, end_unattended};
 use crate::engine_clock;
@@ -396,8 +396,8 @@ pub(super) fn takes(attached: &[Attached]) -> Result<(), String> {
         return Err(format!("the attachment `{}` cannot be sent: `claude-code-control` takes {kinds}", file.name));
     }
     let bytes: u64 = attached.iter().map(|file| file.content.size()).sum();
-    if bytes > MOST_INLINE {
-        return Err(format!("the attachments have {bytes} bytes; a prompt takes at most {MOST_INLINE}"));
+    if bytes > MAX_INLINE_BYTES {
+        return Err(format!("the attachments have {bytes} bytes; a prompt takes at most {MAX_INLINE_BYTES}"));
     }
     Ok(())
 }

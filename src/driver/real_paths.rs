@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use crate::paths::MOST_LINKS;
+use crate::paths::MAX_LINKS;
 use crate::trace::facts::Fact;
 use crate::trace::view;
 
@@ -58,7 +58,7 @@ impl AgentView<'_> {
                 continue;
             };
             links += 1;
-            if links > MOST_LINKS {
+            if links > MAX_LINKS {
                 return None;
             }
             if target.is_absolute() {

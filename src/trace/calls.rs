@@ -13,7 +13,7 @@ use crate::command_line::{is_option_of_text, is_shell};
 /// A call with its result, and with the input that permission responses changed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
-    /// The `seq` of the call.
+    /// The `seq` of the event that announced the call.
     pub seq: u64,
     /// The time at which the call was announced, in milliseconds.
     pub at_ms: u64,
@@ -24,7 +24,7 @@ pub struct Call {
     pub call: ToolCall,
     /// The kind that the agent announced, if it then asked for permission for another one.
     pub announced_kind: Option<ToolKind>,
-    /// The `seq` of the result.
+    /// The `seq` of the event that holds the result.
     pub result_seq: u64,
     /// The time at which the result arrived, in milliseconds.
     pub result_at_ms: u64,
@@ -438,7 +438,7 @@ enum Leaf<'a> {
 }
 
 /// The minimum size in bytes of a part of a line that is recognised in the line: shorter parts are in most lines.
-const SHORTEST_PART: usize = 4;
+const MIN_PART_BYTES: usize = 4;
 
 /// Returns true if a value is a patch that adds only lines of these texts: agents show the change to a file as its new content
 /// or as a patch. Texts that are not a whole file may begin and end within a line.
@@ -459,7 +459,7 @@ fn is_patch_of(key: &str, value: Leaf<'_>, texts: &[Leaf<'_>], in_parts: bool) -
     };
     let added = patch.lines().filter(|line| !line.starts_with("+++ ")).filter_map(|line| line.strip_prefix('+'));
     let added: Vec<&str> = added.map(str::trim).filter(|line| !line.is_empty()).collect();
-    let is_in_line = |line: &str| ends.iter().any(|end| end.len() >= SHORTEST_PART && line.contains(end));
+    let is_in_line = |line: &str| ends.iter().any(|end| end.len() >= MIN_PART_BYTES && line.contains(end));
     let shown = texts().flat_map(str::lines).filter(|line| !line.trim().is_empty()).count();
     added.len() <= shown && added.into_iter().all(|line| lines.contains(line) || is_in_line(line))
 }

@@ -254,7 +254,7 @@ const AROUND: [&str; 11] = [
 ];
 
 /// The maximum bytes of an input's texts that are compared with a command.
-const MOST_TEXT: usize = 16 << 20;
+const MAX_TEXT_BYTES: usize = 16 << 20;
 
 /// Returns true if the input of a command does not show the command: agents announce such inputs while they write them.
 fn is_bare(input: &Value) -> bool {
@@ -278,7 +278,7 @@ fn has_arguments(input: &Value) -> bool {
 /// Returns the texts of an input, each of which may be the command.
 fn among(input: &Value) -> Command {
     let mut found = Vec::new();
-    let mut room = MOST_TEXT;
+    let mut room = MAX_TEXT_BYTES;
     if texts(input, &mut found, &mut room).is_some() { Command::Among(found) } else { Command::NotShown }
 }
 

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::io::{self, BufRead, Write};
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::usage::Measure;
@@ -16,8 +17,10 @@ use super::{FollowedLink, Lost, NoticeCode, UnseenAction};
 use crate::repeated_key::repeated_key;
 use crate::text::{first_bytes, marked};
 
+mod answer;
 mod laws;
 
+use answer::AnswerSoFar;
 use laws::Laws;
 
 /// The reason why a trace could not be read.
@@ -56,12 +59,17 @@ pub struct Reader<R> {
     line: u64,
     buffer: Vec<u8>,
     header: Header,
+    /// The result of reading the first line after the header, which is in `buffer` until it is taken.
+    ahead: Option<io::Result<usize>>,
+    /// True if the first event has no time, so that the times of all events count as 0.
+    is_first_untimed: bool,
+    answer: AnswerSoFar,
     /// The state of the checks, if the events are checked against the laws of a trace.
     laws: Option<Laws>,
 }
 
 impl<R: BufRead> Reader<R> {
-    /// Reads the header.
+    /// Reads the header. If the first event has no time, the trace has none: `timed` of the header is `false` then.
     pub fn new(mut input: R) -> Result<Self, ReadError> {
         let mut buffer = Vec::new();
         input.read_until(b'\n', &mut buffer).map_err(|source| ReadError::Io { line: 1, source })?;
@@ -85,7 +93,44 @@ impl<R: BufRead> Reader<R> {
             return Err(ReadError::Newer(head.version));
         }
         let header = serde_json::from_slice(&buffer).map_err(|e| ReadError::NotATrace(e.to_string()))?;
-        Ok(Self { input, line: 1, buffer, header, laws: None })
+        let mut reader = Self {
+            input,
+            line: 1,
+            buffer,
+            header,
+            ahead: None,
+            is_first_untimed: false,
+            answer: AnswerSoFar::default(),
+            laws: None,
+        };
+        reader.look_for_times();
+        Ok(reader)
+    }
+
+    /// Reads the first event's line ahead, and notes whether the event has a time. A header with `timed` states it itself.
+    fn look_for_times(&mut self) {
+        #[derive(Deserialize)]
+        struct Times {
+            at_ms: Option<IgnoredAny>,
+        }
+        if self.header.timed.is_some() {
+            return;
+        }
+        loop {
+            self.buffer.clear();
+            let read = self.input.read_until(b'\n', &mut self.buffer);
+            if matches!(read, Ok(1..)) && self.buffer.iter().all(u8::is_ascii_whitespace) {
+                self.line += 1;
+                continue;
+            }
+            self.is_first_untimed =
+                matches!(serde_json::from_slice(&self.buffer), Ok(Times { at_ms }) if at_ms.is_none());
+            if self.is_first_untimed {
+                self.header.timed = Some(false);
+            }
+            self.ahead = Some(read);
+            return;
+        }
     }
 
     /// Reads the header of a trace that is to be graded. Every event is then checked against the laws of a trace, and a
@@ -97,23 +142,29 @@ impl<R: BufRead> Reader<R> {
         Ok(Self { laws: Some(Laws::default()), ..Self::new(input)? })
     }
 
-    /// Returns the header.
+    /// Returns the header, which is the first line of the trace.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// Reads the next event, or returns `None` at the end. An event of an unknown type becomes a notice.
+    /// Reads the next event, or returns `None` at the end. An event of an unknown type becomes a notice, and a `stop` without an
+    /// answer gets the main agent's text after its last call.
     ///
     /// # Errors
     /// Returns an error if the input cannot be read, a line is not an event, or a reader of [`Reader::lawful`] finds
     /// a broken law.
     pub fn next_event(&mut self) -> Result<Option<Event>, ReadError> {
         loop {
-            self.buffer.clear();
             self.line += 1;
             let line = self.line;
-            let read =
-                self.input.read_until(b'\n', &mut self.buffer).map_err(|source| ReadError::Io { line, source })?;
+            let read = match self.ahead.take() {
+                Some(read) => read,
+                None => {
+                    self.buffer.clear();
+                    self.input.read_until(b'\n', &mut self.buffer)
+                }
+            };
+            let read = read.map_err(|source| ReadError::Io { line, source })?;
             if read == 0 {
                 let ended = self.laws.as_ref().map_or(Ok(()), |laws| laws.end(line - 1));
                 return ended.map(|()| None).map_err(|(line, message)| ReadError::Line { line, message });
@@ -121,10 +172,17 @@ impl<R: BufRead> Reader<R> {
             if self.buffer.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
-            let checked = read_line(&self.buffer).and_then(|event| match &mut self.laws {
+            let read = read_line(&self.buffer, self.header.is_timed()).map(|event| match self.is_first_untimed {
+                true => Event { at_ms: 0, ..event },
+                false => event,
+            });
+            let mut checked = read.and_then(|event| match &mut self.laws {
                 Some(laws) => has_no_key_twice(&self.buffer).and_then(|()| laws.event(line, &event)).map(|()| event),
                 None => Ok(event),
             });
+            if let Ok(event) = &mut checked {
+                self.answer.event(event);
+            }
             return checked.map(Some).map_err(|message| ReadError::Line { line, message });
         }
     }
@@ -145,30 +203,37 @@ fn has_no_key_twice(line: &[u8]) -> Result<(), String> {
     }
 }
 
-/// Reads an event from its line, or returns `None` if the line is not an event.
+/// Reads an event from its line, or returns `None` if the line is not an event. The time is 0 if the event has none.
 pub fn read_event(line: &[u8]) -> Option<Event> {
-    read_line(line).ok()
+    read_line(line, false).ok()
 }
 
-fn read_line(line: &[u8]) -> Result<Event, String> {
+/// Reads an event from its line. In a trace with times, an event without a time is none: its time is unknown, and not 0.
+fn read_line(line: &[u8], is_timed: bool) -> Result<Event, String> {
     let read = serde_json::from_slice::<RawEvent<'_>>(line).map_err(|error| error.to_string());
-    read.and_then(RawEvent::into_event).or_else(|why| unknown(line).ok_or(why))
+    let read = read.and_then(|event| match event.at_ms {
+        None if is_timed => Err(format!(
+            "an event of type {} needs `at_ms`; the header of a trace without times has `\"timed\":false`",
+            event.kind
+        )),
+        _ => event.into_event(),
+    });
+    read.or_else(|why| unknown(line, is_timed).ok_or(why))
 }
 
-/// Returns the notice that replaces an event of an unknown type, or `None` if the type is known.
-fn unknown(line: &[u8]) -> Option<Event> {
+/// Returns the notice that replaces an event of an unknown type, or `None` if the type is known or a time is missing.
+fn unknown(line: &[u8], is_timed: bool) -> Option<Event> {
     /// The bytes of the line that the notice quotes.
     const QUOTED: usize = 200;
     #[derive(Deserialize)]
     struct Head {
         seq: u64,
-        #[serde(default)]
-        at_ms: u64,
+        at_ms: Option<u64>,
         #[serde(rename = "type")]
         type_: String,
     }
     let Head { seq, at_ms, type_ } = serde_json::from_slice(line).ok()?;
-    if TYPES.contains(&type_.as_str()) {
+    if TYPES.contains(&type_.as_str()) || (is_timed && at_ms.is_none()) {
         return None;
     }
     let text = String::from_utf8_lossy(line);
@@ -176,7 +241,7 @@ fn unknown(line: &[u8]) -> Option<Event> {
     let quoted = marked(first_bytes(text, QUOTED), text);
     let text = format!("an event of type `{type_}`, which this version of evals does not know: {quoted}");
     let body = Body::Notice { code: NoticeCode::UnknownEvent, text, line: None, lost: None, action: None, link: None };
-    Some(Event { seq, at_ms, body, parent: None, host: true })
+    Some(Event { seq, at_ms: at_ms.unwrap_or_default(), body, parent: None, host: true })
 }
 
 /// The byte order mark, which some programs write at the start of a UTF-8 file.
@@ -212,8 +277,7 @@ pub fn write_header(out: &mut impl Write, header: &Header) -> io::Result<()> {
 #[derive(Deserialize)]
 struct RawEvent<'a> {
     seq: u64,
-    #[serde(default)]
-    at_ms: u64,
+    at_ms: Option<u64>,
     #[serde(rename = "type", borrow)]
     kind: Cow<'a, str>,
     #[serde(default)]
@@ -409,6 +473,6 @@ impl RawEvent<'_> {
             }),
             _ => return Err(format!("an event of type {word} is unknown")),
         };
-        Ok(Event { seq: self.seq, at_ms: self.at_ms, body, parent: self.parent, host: self.host })
+        Ok(Event { seq: self.seq, at_ms: self.at_ms.unwrap_or_default(), body, parent: self.parent, host: self.host })
     }
 }

@@ -254,6 +254,8 @@ pub enum NoticeCode {
     /// The agent read a watched place outside its workspace.
     #[strum(serialize = "read-outside")]
     ReadOutside,
+    /// The agent changed a protected file.
+    ProtectedFile,
     /// The agent loaded a skill that its trial should not have.
     UnexpectedSkill,
     /// A secret came in pieces over several lines.

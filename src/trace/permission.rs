@@ -83,7 +83,7 @@ word!(PermissionOutcome);
 pub struct PermissionResponse {
     /// The call that needs permission.
     pub call: String,
-    /// The request.
+    /// The id of the request that was answered.
     pub request: String,
     /// The answer that the agent got.
     pub outcome: PermissionOutcome,
@@ -100,7 +100,7 @@ pub struct PermissionResponse {
     /// The rule of the policy that matched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// The reason.
+    /// The policy's reason for its answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The requested or allowed input, if it differs from the announced one: the request contained another

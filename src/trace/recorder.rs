@@ -21,6 +21,7 @@ pub use input::{Answered, Asking, CallSaid, Continuation, DecidedBy, ReportedSta
 pub use quoted::QuotedLine;
 pub use withdrawn::SentText;
 
+pub(crate) use calls::continues_input;
 use calls::{EndedCall, EndedEarly, FailedResult, OpenCall, OpenRequest, Step, UnshownSubAgent};
 use gaps::{Gap, LastPart, Place, gap_within};
 use hashes::hash_in;
@@ -146,6 +147,8 @@ pub struct Recorder {
     turns: u64,
     /// The number of turns that had ended at the user's last prompt.
     turns_at_prompt: u64,
+    /// The number of calls that had been announced when the last further turn began.
+    calls_at_prompt: u64,
     /// True if usage was reported since then.
     reported: bool,
     /// The number of earlier turns without a report.
@@ -177,7 +180,7 @@ struct OpenText {
     /// The places where something is missing: in this event, and in `before`.
     gaps: Vec<Gap>,
     before_gaps: Vec<Gap>,
-    /// The withdrawn text that is alone in this event.
+    /// The withdrawn text, if the event holds nothing else.
     withdrawn: Option<Withdrawn>,
     /// True if a notice reports that the event may hold a text of another speaker.
     is_doubted: bool,
@@ -267,6 +270,7 @@ impl Recorder {
             activity: 0,
             turns: 0,
             turns_at_prompt: 0,
+            calls_at_prompt: 0,
             reported: false,
             unreported: 0,
             has_unreported_text: false,
@@ -482,6 +486,7 @@ impl Recorder {
         let is_further = self.turns > self.turns_at_prompt;
         if is_further {
             self.turns_at_prompt = self.turns;
+            self.calls_at_prompt = self.calls;
             self.unreported += u64::from(!self.reported);
             self.reported = false;
         }

@@ -74,7 +74,7 @@ word!(ErrorCategory);
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Stop {
-    /// The reason.
+    /// The reason why the session ended.
     pub reason: StopReason,
     /// The error category, if the session ended with an error.
     #[serde(skip_serializing_if = "Option::is_none")]

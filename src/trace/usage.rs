@@ -265,7 +265,7 @@ impl UsageTotal {
         self.figure(Measure::OutputTokens)
     }
 
-    /// Returns the tokens read from the cache.
+    /// Returns the tokens read from the cache, or `None` if no report states them.
     pub fn cache_read_tokens(&self) -> Option<Amount<u64>> {
         self.figure(Measure::CacheReadTokens)
     }
@@ -275,7 +275,7 @@ impl UsageTotal {
         self.figure(Measure::CacheWriteTokens)
     }
 
-    /// Returns the tokens of thoughts.
+    /// Returns the tokens of thoughts, or `None` if no report states them.
     pub fn thought_tokens(&self) -> Option<Amount<u64>> {
         self.figure(Measure::ThoughtTokens)
     }

@@ -206,7 +206,7 @@ impl Trial {
         let shell = Shell {
             folder: self.workspace.clone().unwrap_or_else(|| PathBuf::from("/nowhere")),
             env: BTreeMap::new(),
-            inside: None,
+            ..Shell::default()
         };
         let evidence = Evidence {
             harness: "demo",

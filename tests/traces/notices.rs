@@ -345,6 +345,7 @@ fn each_code_quotes_its_line() {
         NoticeCode::SupervisorLost,
         NoticeCode::NotDelivered,
         NoticeCode::ReadOutside,
+        NoticeCode::ProtectedFile,
         NoticeCode::UnexpectedSkill,
         NoticeCode::SecretSplit,
         // Of session files: tests/traces/sessions.rs.

@@ -180,7 +180,7 @@ impl Translator {
         recorder.notice(NoticeCode::Refused, detail.clone());
         if needed && self.turn.number == 0 {
             let login = what == "authenticate" || error.code == Some(AUTH_REQUIRED);
-            let category = match errors::by_text(&error.text()) {
+            let category = match category_of(error) {
                 // A failure of an MCP server is not one of the model's service.
                 _ if !login && errors::names_server(&error.text()) => ErrorCategory::Handshake,
                 ErrorCategory::Protocol if login => ErrorCategory::Auth,
@@ -342,14 +342,20 @@ fn stop_reason(result: &Value) -> EndReport {
 }
 
 fn failed(error: &RpcError) -> EndReport {
-    let status = |code: i64| u64::try_from(code).ok().and_then(errors::by_status);
-    let category = match error.code {
-        Some(REQUEST_CANCELLED) => return EndReport::Ended { reason: StopReason::Cancelled, detail: None },
-        Some(AUTH_REQUIRED) => ErrorCategory::Auth,
-        Some(code) => status(code).unwrap_or_else(|| errors::by_text(&error.text())),
-        None => errors::by_text(&error.text()),
-    };
-    EndReport::Failed { category, detail: error.detail() }
+    if error.code == Some(REQUEST_CANCELLED) {
+        return EndReport::Ended { reason: StopReason::Cancelled, detail: None };
+    }
+    EndReport::Failed { category: category_of(error), detail: error.detail() }
+}
+
+/// Returns the category of an error: by an HTTP status as its code, else by its text. Agents also use the code for a missing login
+/// for other errors, because it is the first code that an implementation may define: it decides only if the text says nothing.
+pub(crate) fn category_of(error: &RpcError) -> ErrorCategory {
+    let by_code = error.code.and_then(|code| u64::try_from(code).ok()).and_then(errors::by_status);
+    match by_code.unwrap_or_else(|| errors::by_text(&error.text())) {
+        ErrorCategory::Protocol if error.code == Some(AUTH_REQUIRED) => ErrorCategory::Auth,
+        category => category,
+    }
 }
 
 fn described(what: &str, id: &Value, outcome: &Result<Value, RpcError>) -> String {

@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use crate::attachment::{Attached, Content, Kind, MOST_INLINE};
+use crate::attachment::{Attached, Content, Kind, MAX_INLINE_BYTES};
 
 /// Returns the blocks of a prompt. A file that the agent does not accept, or that is too large, becomes a link to a
 /// copy that the agent can reach.
 pub(crate) fn of(attached: &[Attached], can: &Value) -> Vec<Value> {
     let takes = |key: &str| can.pointer(&format!("/promptCapabilities/{key}")).and_then(Value::as_bool) == Some(true);
     let (image, audio, embedded) = (takes("image"), takes("audio"), takes("embeddedContext"));
-    let mut room = MOST_INLINE;
+    let mut room = MAX_INLINE_BYTES;
     let mut block = |file: &Attached| {
         let fits = file.content.size() <= room;
         let media = (file.kind == Kind::Image && image) || (file.kind == Kind::Audio && audio);
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn what_is_too_much_for_a_prompt_is_linked() {
-        let half = vec![b'x'; MOST_INLINE as usize / 2 + 1];
+        let half = vec![b'x'; MAX_INLINE_BYTES as usize / 2 + 1];
         let files = [file("a.txt", &half), file("b.txt", &half), file("c.txt", b"short")];
         assert_eq!(kinds(&files, json!({"embeddedContext": true})), ["resource", "resource_link", "resource"]);
     }

@@ -13,7 +13,7 @@ use crate::adapter::acp::updates::parent_of;
 use crate::adapter::exit_text::exit_code_in;
 use crate::adapter::surrogates::Cut;
 use crate::text::first_bytes;
-use crate::trace::recorder::{self, CallSaid, MAX_TEXT, Recorder, ReportedStatus, ResultSaid};
+use crate::trace::recorder::{self, CallSaid, MAX_TEXT, Recorder, ReportedStatus, ResultSaid, continues_input};
 use crate::trace::{CallStatus, NoticeCode, ToolKind};
 
 /// The maximum number of terminals of a call.
@@ -55,7 +55,7 @@ struct OpenCall {
     name: Option<String>,
     kind: Option<ToolKind>,
     /// True if the agent gave the call a kind, known or not.
-    kind_told: bool,
+    has_kind: bool,
     /// True if the last status is a word that the protocol does not have: the call may have ended.
     is_unclear: bool,
     /// True if a title was seen, so that no later one can be the first.
@@ -214,10 +214,10 @@ impl Translator {
         // While a call is pending, an empty input is still being written.
         let is_settled = matches!(status.as_str(), Some("in_progress" | "completed" | "failed"));
         let has_none = is_settled && update.get("rawInput").is_some_and(|input| *input == Value::Object(Map::new()));
-        let was_told = self.calls.open.get(&id).is_some_and(|call| call.kind_told);
-        let is_told = was_told || update.get("kind").is_some_and(|kind| !kind.is_null());
+        let had_kind = self.calls.open.get(&id).is_some_and(|call| call.has_kind);
+        let has_kind = had_kind || update.get("kind").is_some_and(|kind| !kind.is_null());
         let (mut said, mut last) = self.read(&id, &mut update, meta, true, recorder);
-        if !is_told && said.kind.is_none() {
+        if !has_kind && said.kind.is_none() {
             // By the protocol, a call that is announced without a kind is of the kind `other`. An update without a kind
             // says nothing about it.
             let is_unknown = recorder.open_call(&id).is_some_and(|(call, _)| call.unknown_kind);
@@ -294,9 +294,9 @@ impl Translator {
         let status = update.get("status").and_then(Value::as_str).map(str::to_owned);
         let text = content::shown(update.get("content").cloned().unwrap_or(Value::Null)).text;
         let facts = update.get("rawOutput").filter(|facts| !facts.is_null()).map(Value::to_string);
-        let told = [status, text, facts].into_iter().flatten().collect::<Vec<_>>();
-        if !told.is_empty() {
-            recorder.notice(NoticeCode::Compaction, told.join(": "));
+        let details = [status, text, facts].into_iter().flatten().collect::<Vec<_>>();
+        if !details.is_empty() {
+            recorder.notice(NoticeCode::Compaction, details.join(": "));
         }
         true
     }
@@ -308,8 +308,8 @@ impl Translator {
         if let Some(tool) = text_at(claude, "toolName").filter(|_| is_new) {
             self.sub_agents.announced(&call, &tool);
         }
-        if let Some(told) = claude.get("toolResponse").filter(|told| text_at(told, "agentId").is_some()) {
-            self.sub_agents.reported(&call, told.get("totalToolUseCount").and_then(Value::as_u64));
+        if let Some(response) = claude.get("toolResponse").filter(|response| text_at(response, "agentId").is_some()) {
+            self.sub_agents.reported(&call, response.get("totalToolUseCount").and_then(Value::as_u64));
         }
     }
 
@@ -385,31 +385,15 @@ impl Translator {
             call.name.clone_from(&name);
         }
 
-        // A value that is no kind makes the kind unknown.
-        let told = update.get("kind").filter(|kind| !kind.is_null());
-        if let Some(told) = told {
-            call.kind_told = true;
-            call.kind = told.as_str().and_then(ToolKind::from_word);
-            if call.kind.is_none() {
-                let word = told.as_str().map_or_else(|| told.to_string(), str::to_owned);
-                self.once(
-                    NoticeCode::UnknownKind,
-                    &word,
-                    || format!("the call {id} has the unknown kind `{word}`"),
-                    recorder,
-                );
-            }
+        let kind_value = update.get("kind").filter(|kind| !kind.is_null());
+        if let Some(value) = kind_value {
+            self.read_kind(id, value, &mut call, recorder);
         }
-        let kind = self.conventions.kind_of(call.name.as_deref()).or(call.kind.filter(|_| told.is_some()));
-        let unknown_kind = told.is_some() && kind.is_none();
+        let kind = self.conventions.kind_of(call.name.as_deref()).or(call.kind.filter(|_| kind_value.is_some()));
+        let unknown_kind = kind_value.is_some() && kind.is_none();
 
         // Some agents first show the input or a line of it, such as the command's description, as if it were output.
-        let is_input = |text: &String| {
-            let Some(map) = input.as_ref().and_then(Value::as_object) else { return false };
-            map.values().any(|value| value.as_str() == Some(text))
-                || (text.starts_with('{')
-                    && serde_json::from_str::<Map<String, Value>>(text).is_ok_and(|it| it == *map))
-        };
+        let is_input = |text: &String| repeats_input(text, input.as_ref());
         let text = shown.text.take().filter(|text| happens && !text.is_empty());
         let is_replaced = text.as_ref().is_some_and(is_input) || !shown.terminals.is_empty() || is_emptied;
         let output = text.filter(|text| !is_input(text));
@@ -417,37 +401,14 @@ impl Translator {
         if happens && is_replaced && output.is_none() && std::mem::take(&mut call.shown) {
             recorder.drop_output(id);
         }
-        for item in shown.other.drain(..) {
-            let text = format!("the call {id} has content of an unknown type: {item}");
-            match content::may_hold_text(&item) {
-                true => recorder.lost(NoticeCode::ToolContent, text),
-                false => recorder.notice(NoticeCode::ToolContent, text),
-            }
-        }
-        if content::has_unreadable_location(update.get("locations")) {
-            recorder.lost(NoticeCode::MalformedUpdate, format!("the call {id} names a file that cannot be read"));
-        }
+        tell_unreadable(id, &mut shown, update.get("locations"), recorder);
         for terminal in shown.terminals.drain(..) {
             if !call.terminals.contains(&terminal) && call.terminals.len() < MAX_TERMINALS {
                 call.terminals.push(terminal);
             }
         }
-        for key in ["terminal_output_delta", "terminal_output"] {
-            if let Some(data) = meta.get(key).and_then(|piece| piece.get("data")).and_then(Value::as_str) {
-                let marked = self
-                    .marked
-                    .as_ref()
-                    .and_then(|line| line.pointer(&format!("/params/update/_meta/{key}/data")).and_then(Value::as_str));
-                call.stream(data, marked);
-            }
-        }
-        if let Some(why) = meta.get("claudeCode").and_then(|claude| text_at(claude, "nonExecutionKind")) {
-            call.not_run = Some(why);
-        }
-        if is_discarded(meta) {
-            call.not_run = Some("cancelled".to_owned());
-        }
-        call.goes_on |= goes_on(meta);
+        self.stream_of_terminals(meta, &mut call);
+        call.read_meta(meta);
         self.calls.has_gone_on |= call.goes_on;
         call.is_invalid |= happens && is_invalid(title.as_deref(), input.as_ref());
         call.truncated |= content::truncated(&raw);
@@ -478,6 +439,30 @@ impl Translator {
         let is_command = matches!(kind, None | Some(ToolKind::Execute | ToolKind::Other));
         let end = CommandEnd::of(exit_code, is_command && content::has_signal(meta, &raw));
         (said, Outcome { shown: output, raw, end, unreadable_exit })
+    }
+
+    /// Reads the kind of a call. A value that is no kind makes the kind unknown.
+    fn read_kind(&mut self, id: &str, value: &Value, call: &mut OpenCall, recorder: &mut Recorder) {
+        call.has_kind = true;
+        call.kind = value.as_str().and_then(ToolKind::from_word);
+        if call.kind.is_none() {
+            let word = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let text = || format!("the call {id} has the unknown kind `{word}`");
+            self.once(NoticeCode::UnknownKind, &word, text, recorder);
+        }
+    }
+
+    /// Adds what an update shows of the output of the agent's terminals.
+    fn stream_of_terminals(&self, meta: &Value, call: &mut OpenCall) {
+        for key in ["terminal_output_delta", "terminal_output"] {
+            if let Some(data) = meta.get(key).and_then(|piece| piece.get("data")).and_then(Value::as_str) {
+                let marked = self
+                    .marked
+                    .as_ref()
+                    .and_then(|line| line.pointer(&format!("/params/update/_meta/{key}/data")).and_then(Value::as_str));
+                call.stream(data, marked);
+            }
+        }
     }
 
     /// Returns how a call ended, by its status, or `None` while the call continues.
@@ -620,6 +605,17 @@ pub(crate) fn said_in(call: &Value, known_name: Option<&str>, conventions: &Conv
 }
 
 impl OpenCall {
+    /// Reads whether the call ran, and whether it goes on.
+    fn read_meta(&mut self, meta: &Value) {
+        if let Some(why) = meta.get("claudeCode").and_then(|claude| text_at(claude, "nonExecutionKind")) {
+            self.not_run = Some(why);
+        }
+        if is_discarded(meta) {
+            self.not_run = Some("cancelled".to_owned());
+        }
+        self.goes_on |= goes_on(meta);
+    }
+
     fn stream(&mut self, piece: &str, marked: Option<&str>) {
         let kept = first_bytes(piece, MAX_TEXT.saturating_sub(self.streamed.len()));
         self.truncated |= kept.len() < piece.len();
@@ -651,6 +647,27 @@ fn says_denied(output: &str) -> bool {
         || output.starts_with("Tool execution blocked: ")
 }
 
+/// Returns true if a text is the input of a call, or a value of the input.
+fn repeats_input(text: &str, input: Option<&Value>) -> bool {
+    let Some(map) = input.and_then(Value::as_object) else { return false };
+    map.values().any(|value| value.as_str() == Some(text))
+        || (text.starts_with('{') && serde_json::from_str::<Map<String, Value>>(text).is_ok_and(|it| it == *map))
+}
+
+/// Records what an update shows of a call in a form that cannot be read: content of an unknown type, and names of files.
+fn tell_unreadable(id: &str, shown: &mut CallContents, locations: Option<&Value>, recorder: &mut Recorder) {
+    for item in shown.other.drain(..) {
+        let text = format!("the call {id} has content of an unknown type: {item}");
+        match content::may_hold_text(&item) {
+            true => recorder.lost(NoticeCode::ToolContent, text),
+            false => recorder.notice(NoticeCode::ToolContent, text),
+        }
+    }
+    if content::has_unreadable_location(locations) {
+        recorder.lost(NoticeCode::MalformedUpdate, format!("the call {id} names a file that cannot be read"));
+    }
+}
+
 /// Returns true if Qwen Code marks a call as one of an answer that it discarded and requested again.
 fn is_discarded(meta: &Value) -> bool {
     meta.get("preparationDiscarded").and_then(Value::as_bool) == Some(true)
@@ -663,13 +680,22 @@ fn is_invalid(title: Option<&str>, input: Option<&Value>) -> bool {
     title == Some("invalid") && has("tool") && has("error")
 }
 
-/// Returns true if a call of this id is open and the update announces another call: another title and another input.
-fn is_another(id: &str, update: &Map<String, Value>, recorder: &mut Recorder) -> bool {
+/// Returns true if a call of this id is open and the update announces another call: in a later turn, or with another input that
+/// has another title or does not continue the input that the call shows or asked for. An agent may announce a call again when
+/// its input is complete.
+fn is_another(id: &str, update: &Map<String, Value>, recorder: &Recorder) -> bool {
+    if recorder.is_of_earlier_turn(id) {
+        return true;
+    }
     let Some((call, _)) = recorder.open_call(id) else { return false };
-    let (title, input) = (update.get("title").and_then(Value::as_str), update.get("rawInput"));
+    let title = update.get("title").and_then(Value::as_str);
     let other_title = title.zip(call.title.as_deref()).is_some_and(|(new, old)| new != old);
-    let other_input = input.zip(call.input.as_ref()).is_some_and(|(new, old)| !recorder::is_empty(new) && new != old);
-    other_title && other_input
+    let input = update.get("rawInput").filter(|input| !recorder::is_empty(input));
+    let asked = recorder.call_in_progress(id);
+    let asked = asked.as_ref().and_then(|open| open.call.input.as_ref());
+    input.zip(call.input.as_ref()).is_some_and(|(new, old)| {
+        new != old && (other_title || ![Some(old), asked].into_iter().flatten().any(|old| continues_input(old, new)))
+    })
 }
 
 /// Returns true if content that came after the end of a call shows changes to files that its result does not show.

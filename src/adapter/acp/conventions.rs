@@ -30,7 +30,7 @@ pub struct Conventions {
 }
 
 impl Conventions {
-    /// Returns the conventions of a manifest.
+    /// Takes the conventions from a manifest. If it names no harness, `introduce` can replace them.
     pub fn of(manifest: &Manifest) -> Self {
         Self {
             tool_kinds: manifest.tool_kinds.clone(),
@@ -141,9 +141,13 @@ impl Conventions {
 
     /// Returns true if this version of the agent may report a failed command as a success.
     pub fn hides_failures(&self, version: Option<&str>) -> bool {
-        let Some(first) = &self.failures_shown_since else { return false };
-        version.is_none_or(|version| numbers(version) < numbers(first))
+        self.failures_shown_since.as_ref().is_some_and(|first| may_precede(version, first))
     }
+}
+
+/// Returns true if a version precedes another one, or is unknown.
+pub fn may_precede(version: Option<&str>, first: &str) -> bool {
+    version.is_none_or(|version| numbers(version) < numbers(first))
 }
 
 /// Returns the numbers at the beginning of a version.

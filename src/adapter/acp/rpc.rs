@@ -43,7 +43,6 @@ pub enum Message {
     },
 }
 
-/// The keys of messages.
 const KEYS: torn::Keys = torn::Keys {
     of_message: &["jsonrpc", "method", "params", "sessionUpdate"],
     of_piece: &[

@@ -15,12 +15,10 @@ pub(super) struct Terminals {
     bytes: usize,
 }
 
-/// The end of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CommandEnd {
     /// The command ended with this exit code.
     Code(i64),
-    /// A signal ended the command.
     Signal,
 }
 
@@ -52,7 +50,6 @@ impl CommandEnd {
 pub(super) struct Terminal {
     /// The end of the output.
     pub(super) output: Option<String>,
-    /// The end of the command, if it has ended.
     pub(super) end: Option<CommandEnd>,
     /// True if the beginning of the output was cut off.
     pub(super) truncated: bool,

@@ -34,7 +34,7 @@ pub(super) struct Messages {
     is_told: bool,
     /// The ID of the last text or thought since the last report.
     spoken: Option<String>,
-    /// The ID of the last text or thought before the last report, if this report equals the one before it.
+    /// The ID of the last text or thought before the last usage report, if this report equals the one before it.
     spoken_before_equal: Option<String>,
 }
 

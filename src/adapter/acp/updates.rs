@@ -11,6 +11,16 @@ use crate::text::first_bytes;
 use crate::trace::recorder::{Continuation, Recorder, Voice};
 use crate::trace::{NoticeCode, PlanEntry, Role, Usage, UsageScope};
 
+/// A message or a thought of the agent to which a chunk belongs.
+struct Speech {
+    voice: Voice,
+    /// The call that started the sub-agent that speaks.
+    parent: Option<String>,
+    part: Continuation,
+    /// True if the chunk is marked as a text of the agent's program, and not of its model.
+    is_by_program: bool,
+}
+
 /// A chunk of a text that ended with half of a character.
 pub(super) struct CutChunk {
     voice: Voice,
@@ -89,28 +99,25 @@ impl Translator {
                 let parts = ["severity", "title", "description"].map(|key| take_text(&mut update, key));
                 recorder.notice(NoticeCode::AgentNotice, parts.into_iter().flatten().collect::<Vec<_>>().join(": "));
             }
-            "compaction_update" | "compaction_summary_chunk" => {
-                let update = Value::Object(update);
-                let text = ["content", "summary"].iter().find_map(|key| content_text(update.get(*key)?));
-                let status = text_at(&update, "status");
-                let told = [status, text, text_at(&update, "error")].into_iter().flatten().collect::<Vec<_>>();
-                recorder.notice(NoticeCode::Compaction, told.join(": "));
-            }
-            _ => {
-                if matches!(word.as_str(), "subagent_update" | "session_message" | "session_message_chunk") {
-                    self.sub_agent_session(recorder);
-                }
-                // The calls are looked for without the kind of the update. The notice shows the update as the agent sent it.
-                let mut unread = Value::Object(update);
-                let shown = unread.clone();
-                unread["sessionUpdate"] = Value::String(word.clone());
-                self.take_unread(NoticeCode::UnknownUpdate, None, &shown, || format!("{word}: {unread}"), recorder);
-            }
+            "compaction_update" | "compaction_summary_chunk" => compacted(&Value::Object(update), recorder),
+            _ => self.unknown_update(&word, update, recorder),
         }
         if is_in_doubt {
             let text = "several agents may be at work, and the agent does not show whose text this is";
             recorder.doubt_speaker(NoticeCode::UnknownSpeaker, text);
         }
+    }
+
+    /// Takes an update of a kind that is not read.
+    fn unknown_update(&mut self, word: &str, update: Map<String, Value>, recorder: &mut Recorder) {
+        if matches!(word, "subagent_update" | "session_message" | "session_message_chunk") {
+            self.sub_agent_session(recorder);
+        }
+        // The calls are looked for without the kind of the update. The notice shows the update as the agent sent it.
+        let mut unread = Value::Object(update);
+        let shown = unread.clone();
+        unread["sessionUpdate"] = Value::String(word.to_owned());
+        self.take_unread(NoticeCode::UnknownUpdate, None, &shown, || format!("{word}: {unread}"), recorder);
     }
 
     /// Records, once, that a sub-agent has a session of its own. The engine does not advertise that it reads such sessions,
@@ -172,60 +179,61 @@ impl Translator {
                 .notice(NoticeCode::MalformedUpdate, format!("a chunk without content: {}", Value::Object(update)));
         };
         let marked = self.marked_content().map(content::pieces).unwrap_or_default();
-        match (voice, content::pieces(content)) {
-            (None, pieces) => {
-                for piece in pieces {
-                    self.user_said(piece, parent.clone(), part.clone(), recorder);
+        let Some(voice) = voice else {
+            for piece in content::pieces(content) {
+                self.user_said(piece, parent.clone(), part.clone(), recorder);
+            }
+            return;
+        };
+        let speech = Speech { voice, parent, part, is_by_program: is_by_program(meta) };
+        for (n, piece) in content::pieces(content).into_iter().enumerate() {
+            let marked = match marked.get(n) {
+                Some(Piece::Text(marked)) => Some(marked.as_str()),
+                _ => None,
+            };
+            self.agent_said(piece, marked, &speech, recorder);
+        }
+    }
+
+    /// Takes a piece of a message or a thought of the agent. `marked` is its text in the line with marks for broken characters.
+    fn agent_said(&mut self, piece: Piece, marked: Option<&str>, speech: &Speech, recorder: &mut Recorder) {
+        let Speech { voice, parent, part, is_by_program } = speech;
+        let voice = *voice;
+        match piece {
+            Piece::Text(text) if voice == Voice::Agent && (*is_by_program || self.is_program_text(&text, part)) => {
+                recorder.notice(NoticeCode::ProgramMessage, text.trim());
+                self.turn.program_said = Some(text.trim().to_owned());
+                if says_retry(&text) {
+                    self.discard_answer(recorder);
+                    self.request_repeated(text.contains("Response was interrupted"), recorder);
                 }
             }
-            (Some(voice), pieces) => {
-                for (n, piece) in pieces.into_iter().enumerate() {
-                    match piece {
-                        Piece::Text(text)
-                            if voice == Voice::Agent && (is_by_program(meta) || self.is_program_text(&text, &part)) =>
-                        {
-                            recorder.notice(NoticeCode::ProgramMessage, text.trim());
-                            self.turn.program_said = Some(text.trim().to_owned());
-                            if says_retry(&text) {
-                                self.discard_answer(recorder);
-                                self.request_repeated(text.contains("Response was interrupted"), recorder);
-                            }
-                        }
-                        Piece::Text(text)
-                            if voice == Voice::Thought
-                                && part == Continuation::Chunk
-                                && self.took_reroute(&text, recorder) => {}
-                        Piece::Text(text) => {
-                            if voice == Voice::Agent && !text.trim().is_empty() {
-                                self.turn.program_said = None;
-                            }
-                            if parent.is_none() && !text.trim().is_empty() {
-                                self.turn.is_answering = true;
-                                self.worked_between_turns();
-                            }
-                            let marked = match marked.get(n) {
-                                Some(Piece::Text(marked)) => Some(marked.as_str()),
-                                _ => None,
-                            };
-                            self.say(CutChunk::new(voice, &parent, &part), &text, marked, recorder);
-                        }
-                        Piece::Attachment(attachment) => recorder.attach(Role::Agent, parent.clone(), attachment),
-                        Piece::Embedded(attachment, text) => {
-                            recorder.attach(Role::Agent, parent.clone(), attachment);
-                            if voice == Voice::Agent {
-                                let text = first_bytes(&text, 200);
-                                let text = format!("the text of an embedded resource: {text}");
-                                recorder.lost_text(NoticeCode::EmbeddedText, text);
-                            }
-                        }
-                        Piece::Unknown(attachment, text) => {
-                            recorder.attach(Role::Agent, parent.clone(), attachment);
-                            unknown_content(text, recorder);
-                        }
-                        Piece::Malformed(text) => unknown_content(text, recorder),
-                    }
+            Piece::Text(text)
+                if voice == Voice::Thought && *part == Continuation::Chunk && self.took_reroute(&text, recorder) => {}
+            Piece::Text(text) => {
+                if voice == Voice::Agent && !text.trim().is_empty() {
+                    self.turn.program_said = None;
+                }
+                if parent.is_none() && !text.trim().is_empty() {
+                    self.turn.is_answering = true;
+                    self.worked_between_turns();
+                }
+                self.say(CutChunk::new(voice, parent, part), &text, marked, recorder);
+            }
+            Piece::Attachment(attachment) => recorder.attach(Role::Agent, parent.clone(), attachment),
+            Piece::Embedded(attachment, text) => {
+                recorder.attach(Role::Agent, parent.clone(), attachment);
+                if voice == Voice::Agent {
+                    let text = first_bytes(&text, 200);
+                    let text = format!("the text of an embedded resource: {text}");
+                    recorder.lost_text(NoticeCode::EmbeddedText, text);
                 }
             }
+            Piece::Unknown(attachment, text) => {
+                recorder.attach(Role::Agent, parent.clone(), attachment);
+                unknown_content(text, recorder);
+            }
+            Piece::Malformed(text) => unknown_content(text, recorder),
         }
     }
 
@@ -372,6 +380,13 @@ fn unknown_content(block: String, recorder: &mut Recorder) {
         true => recorder.lost(NoticeCode::UnknownContent, block),
         false => recorder.notice(NoticeCode::UnknownContent, block),
     }
+}
+
+/// Records a report about a compaction of the conversation.
+fn compacted(update: &Value, recorder: &mut Recorder) {
+    let text = ["content", "summary"].iter().find_map(|key| content_text(update.get(*key)?));
+    let parts = [text_at(update, "status"), text, text_at(update, "error")];
+    recorder.notice(NoticeCode::Compaction, parts.into_iter().flatten().collect::<Vec<_>>().join(": "));
 }
 
 /// Returns true if a chunk is marked as the agent's: a notification by an extension of Pi, a notice of the bridge to Claude

@@ -229,7 +229,7 @@ impl SessionByModel {
         std::mem::take(&mut self.has_left_out_cycle)
     }
 
-    /// Returns the usage of the session so far, if the usage of its turns is too low.
+    /// Returns the usage of the session so far, if it includes more than the reported usage of the turns.
     pub fn session_usage(&self, convention: &UsageConvention) -> Option<Usage> {
         if !self.is_more {
             return None;

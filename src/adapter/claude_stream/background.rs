@@ -56,7 +56,6 @@ pub(super) struct Tasks {
     failed: HashSet<String>,
 }
 
-/// The end of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     Completed,

@@ -77,7 +77,7 @@ impl Text<'_> {
         self.0.as_deref().filter(|text| !text.is_empty())
     }
 
-    /// Returns the text, or an empty one.
+    /// Returns the text, or an empty text if it is absent or no string.
     pub(crate) fn or_empty(&self) -> &str {
         self.0.as_deref().unwrap_or_default()
     }
@@ -89,7 +89,7 @@ impl Text<'_> {
 }
 
 impl Flag {
-    /// Returns true if the flag is true.
+    /// Returns false if the value is absent or states no boolean.
     pub(crate) fn is_true(&self) -> bool {
         self.0 == Some(true)
     }

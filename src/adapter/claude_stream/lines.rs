@@ -174,7 +174,6 @@ pub(crate) struct KeptAttachment<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Content<'a>(pub(crate) Vec<Block<'a>>);
 
-/// A content block.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Block<'a> {
@@ -295,7 +294,6 @@ pub(crate) struct ToolUseResult<'a> {
     /// True if the user changed the edit before it was made.
     #[serde(rename = "userModified")]
     pub(crate) user_modified: Flag,
-    /// The file that was read.
     #[serde(borrow)]
     pub(crate) file: Object<Box<ReadFile<'a>>>,
     #[serde(borrow)]

@@ -55,7 +55,8 @@ pub(crate) fn answer(line: &Line<'_>, turn: &Turn<'_>) -> EndReport {
         "cancelled" | "canceled" | "interrupted" | "aborted" => return ended(StopReason::Cancelled),
         _ => {}
     }
-    let by_text = |text: &str| turn.error_word.and_then(by_word).unwrap_or_else(|| errors::by_text(text));
+    let by_text =
+        |text: &str| turn.error_word.and_then(|word| by_word(word, text)).unwrap_or_else(|| errors::by_text(text));
     let is_error = line.is_error.is_true() || subtype.starts_with("error") || terminal == "api_error";
     let detail = told.unwrap_or_else(|| subtype.to_owned());
     if let Some(category) = line.api_error_status.0.and_then(errors::by_status) {
@@ -104,12 +105,15 @@ pub(crate) fn answer(line: &Line<'_>, turn: &Turn<'_>) -> EndReport {
     }
 }
 
-/// Returns the category of an error by the agent's word for it.
-fn by_word(word: &str) -> Option<ErrorCategory> {
+/// Returns the category of an error by the agent's word for it. A general word leaves the decision to an HTTP status in the text.
+fn by_word(word: &str, text: &str) -> Option<ErrorCategory> {
     match word {
         "authentication_failed" | "oauth_org_not_allowed" => Some(ErrorCategory::Auth),
         "rate_limit" | "overloaded" => Some(ErrorCategory::RateLimit),
-        "billing_error" | "invalid_request" | "model_not_found" | "server_error" => Some(ErrorCategory::Provider),
+        // The program gives up with `Repeated 529 Overloaded errors`, which does not name the number as a status.
+        "server_error" if errors::by_text(text) == ErrorCategory::RateLimit => Some(ErrorCategory::RateLimit),
+        "invalid_request" | "server_error" => errors::by_status_in(text).or(Some(ErrorCategory::Provider)),
+        "billing_error" | "model_not_found" => Some(ErrorCategory::Provider),
         _ => None,
     }
 }
@@ -401,6 +405,23 @@ mod tests {
                 let failed = EndReport::Failed { category, detail: "Come back later".into() };
                 assert_eq!(answer(&line(&json), &turn), failed, "{json} {word}");
             }
+        }
+    }
+
+    #[test]
+    fn a_status_in_the_text_decides_if_the_word_for_the_error_is_general() {
+        for (word, text, category) in [
+            ("server_error", "API Error: 529 overloaded", ErrorCategory::RateLimit),
+            ("server_error", "API Error: Repeated 529 Overloaded errors", ErrorCategory::RateLimit),
+            ("server_error", "API Error: 500 please log in", ErrorCategory::Provider),
+            ("invalid_request", "API Error: 401 no", ErrorCategory::Auth),
+            ("invalid_request", "a message quotes: rate limit reached", ErrorCategory::Provider),
+            ("billing_error", "API Error: 429 no", ErrorCategory::Provider),
+        ] {
+            let json = format!(r#"{{"subtype":"success","is_error":true,"result":"{text}"}}"#);
+            let turn = Turn { api_error: Some(text), error_word: Some(word), by_model: Some(false), ..Turn::default() };
+            let failed = EndReport::Failed { category, detail: text.into() };
+            assert_eq!(answer(&line(&json), &turn), failed, "{word} {text}");
         }
     }
 

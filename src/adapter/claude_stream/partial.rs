@@ -181,7 +181,6 @@ impl Streamed {
         self.blocks.iter_mut().find(|block| block.index == index).and_then(|block| block.what.call())
     }
 
-    /// Returns the call with this id.
     pub(crate) fn call_of(&mut self, id: &str) -> Option<&mut StreamedCall> {
         self.blocks.iter_mut().filter_map(|block| block.what.call()).find(|call| call.id == id)
     }

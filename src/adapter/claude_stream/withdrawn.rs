@@ -20,7 +20,7 @@ pub(super) struct Sent {
     lines: HashMap<u64, LineContent>,
     /// The known lines, the oldest first.
     order: VecDeque<u64>,
-    /// True if a line was forgotten.
+    /// True if an old line was removed, because more than [`MAX_KNOWN`] lines came.
     is_full: bool,
     /// The content of the line that is being read.
     current: LineContent,

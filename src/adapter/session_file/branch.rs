@@ -32,7 +32,7 @@ pub enum BranchError {
     /// No line has this id.
     #[error("no line of the session has an id that begins with `{wanted}`; the branches end with: {}", .known.join(", "))]
     Unknown {
-        /// The id.
+        /// The id that the user asked for.
         wanted: String,
         /// The ids of the last lines of all branches.
         known: Vec<String>,
@@ -56,69 +56,9 @@ pub enum BranchError {
 /// Chooses a branch by the id of one of its lines, or by a prefix of such an id. Default: the branch of the last line.
 pub(super) fn choose(lines: &[Facts], wanted: Option<&str>) -> Result<Chosen, BranchError> {
     let mut chosen = Chosen { kept: vec![true; lines.len()], ..Chosen::default() };
-    let mut by_id: HashMap<&str, usize> = HashMap::new();
-    let mut nodes = Vec::new();
-    // The line to which the user rewound the session, if an earlier line names it.
-    let mut cut: Option<&str> = None;
-    let mut is_cut = false;
-    let has_parents = lines.iter().any(|line| line.parent.is_some());
-    for (index, line) in lines.iter().enumerate() {
-        if let Some(id) = line.rewind.as_deref() {
-            if by_id.is_empty() {
-                cut = Some(id);
-                continue;
-            }
-            // Agents that do not find the line go back to the beginning.
-            let back = by_id.get(id).copied().unwrap_or_default();
-            let gone: Vec<usize> =
-                (back..index).filter(|gone| chosen.kept[*gone] && lines[*gone].id.is_some()).collect();
-            chosen.rewound += gone.len();
-            gone.iter().for_each(|gone| chosen.kept[*gone] = false);
-        }
-        let Some(id) = line.id.as_deref() else { continue };
-        is_cut |= cut == Some(id);
-        if is_cut {
-            chosen.kept[index] = false;
-            chosen.rewound += 1;
-            continue;
-        }
-        if let Some(earlier) = by_id.get(id).copied() {
-            // Without a tree, a line that is written again with other content replaces the earlier one.
-            let is_update = !has_parents && lines[earlier].content != line.content && chosen.kept[earlier];
-            if is_update {
-                chosen.kept[earlier] = false;
-                by_id.insert(id, index);
-            } else {
-                chosen.kept[index] = false;
-                chosen.repeated += 1;
-                chosen.differing += usize::from(lines[earlier].content != line.content);
-            }
-            continue;
-        }
-        by_id.insert(id, index);
-        if !line.is_aside {
-            nodes.push(index);
-        }
-    }
-    let mut parents: HashMap<usize, usize> = HashMap::new();
-    for (place, index) in nodes.iter().enumerate() {
-        let line = &lines[*index];
-        if line.parent.is_none() && !line.continues {
-            continue;
-        }
-        if let Some(parent) = line.parent.as_deref().and_then(|parent| by_id.get(parent)) {
-            parents.insert(*index, *parent);
-            continue;
-        }
-        // The line before it in the file is the nearest guess, and loses nothing. A line that names none continues it.
-        let before = place.checked_sub(1).map(|before| nodes[before]);
-        if line.parent.is_some() || before.is_none() {
-            chosen.unknown_parents.push(index + 1);
-        }
-        if let Some(before) = before {
-            parents.insert(*index, before);
-        }
-    }
+    let nodes = Nodes::of(lines, &mut chosen);
+    let parents = nodes.parents(lines, &mut chosen);
+    let nodes = nodes.order;
     let has_tree = nodes.iter().any(|index| lines[*index].parent.is_some());
     let start = match wanted {
         Some(wanted) if !has_tree => return Err(BranchError::None { wanted: wanted.to_owned() }),
@@ -148,6 +88,88 @@ pub(super) fn choose(lines: &[Facts], wanted: Option<&str>) -> Result<Chosen, Br
     }
     chosen.others = ends;
     Ok(chosen)
+}
+
+/// The lines of the tree: those with an id that neither was repeated nor taken back.
+struct Nodes<'a> {
+    by_id: HashMap<&'a str, usize>,
+    /// The lines of the main agent, in the order of the file.
+    order: Vec<usize>,
+}
+
+impl<'a> Nodes<'a> {
+    /// Finds the lines of the tree, and leaves out the others.
+    fn of(lines: &'a [Facts], chosen: &mut Chosen) -> Self {
+        let mut by_id: HashMap<&str, usize> = HashMap::new();
+        let mut order = Vec::new();
+        // The line to which the user rewound the session, if an earlier line names it.
+        let mut cut: Option<&str> = None;
+        let mut is_cut = false;
+        let has_parents = lines.iter().any(|line| line.parent.is_some());
+        for (index, line) in lines.iter().enumerate() {
+            if let Some(id) = line.rewind.as_deref() {
+                if by_id.is_empty() {
+                    cut = Some(id);
+                    continue;
+                }
+                // Agents that do not find the line go back to the beginning.
+                let back = by_id.get(id).copied().unwrap_or_default();
+                let gone: Vec<usize> =
+                    (back..index).filter(|gone| chosen.kept[*gone] && lines[*gone].id.is_some()).collect();
+                chosen.rewound += gone.len();
+                gone.iter().for_each(|gone| chosen.kept[*gone] = false);
+            }
+            let Some(id) = line.id.as_deref() else { continue };
+            is_cut |= cut == Some(id);
+            if is_cut {
+                chosen.kept[index] = false;
+                chosen.rewound += 1;
+                continue;
+            }
+            if let Some(earlier) = by_id.get(id).copied() {
+                // Without a tree, a line that is written again with other content replaces the earlier one.
+                let is_update = !has_parents && lines[earlier].content != line.content && chosen.kept[earlier];
+                if is_update {
+                    chosen.kept[earlier] = false;
+                    by_id.insert(id, index);
+                } else {
+                    chosen.kept[index] = false;
+                    chosen.repeated += 1;
+                    chosen.differing += usize::from(lines[earlier].content != line.content);
+                }
+                continue;
+            }
+            by_id.insert(id, index);
+            if !line.is_aside {
+                order.push(index);
+            }
+        }
+        Self { by_id, order }
+    }
+
+    /// Returns the line that each line continues. Lines that continue one that is not in the file are recorded.
+    fn parents(&self, lines: &[Facts], chosen: &mut Chosen) -> HashMap<usize, usize> {
+        let mut parents: HashMap<usize, usize> = HashMap::new();
+        for (place, index) in self.order.iter().enumerate() {
+            let line = &lines[*index];
+            if line.parent.is_none() && !line.continues {
+                continue;
+            }
+            if let Some(parent) = line.parent.as_deref().and_then(|parent| self.by_id.get(parent)) {
+                parents.insert(*index, *parent);
+                continue;
+            }
+            // The line before it in the file is the nearest guess, and loses nothing. A line that names none continues it.
+            let before = place.checked_sub(1).map(|before| self.order[before]);
+            if line.parent.is_some() || before.is_none() {
+                chosen.unknown_parents.push(index + 1);
+            }
+            if let Some(before) = before {
+                parents.insert(*index, before);
+            }
+        }
+        parents
+    }
 }
 
 /// Returns the line with this id, or with the only id that begins so.

@@ -56,7 +56,6 @@ pub struct Link {
 /// The facts about the end of a call that lines beside its result show.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EndShown {
-    /// The exit code.
     pub exit_code: Option<i64>,
     /// True if a line reports a failure.
     pub failed: bool,
@@ -83,11 +82,9 @@ pub struct Tokens {
     pub input: Option<u64>,
     /// Output tokens, including thoughts.
     pub output: Option<u64>,
-    /// Tokens read from the cache.
     pub cache_read: Option<u64>,
     /// Tokens written to the cache.
     pub cache_write: Option<u64>,
-    /// Tokens of thoughts.
     pub thought: Option<u64>,
     /// Tokens of other models that the service called for the message.
     pub of_others: u64,
@@ -173,7 +170,6 @@ impl Reading {
         Self::Rules(Box::new(keys))
     }
 
-    /// Returns the facts of a line.
     pub(super) fn facts(&self, line: &Value) -> Facts {
         match self {
             Reading::Claude => of_claude(line),

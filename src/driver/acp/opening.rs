@@ -6,17 +6,16 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{Client, EXIT};
-use crate::adapter::acp::answers::AUTH_REQUIRED;
+use crate::adapter::acp::answers::{AUTH_REQUIRED, category_of};
 use crate::adapter::acp::background::Background;
 use crate::adapter::acp::models;
 use crate::adapter::acp::rpc::RpcError;
-use crate::adapter::errors;
 use crate::case::BetweenTurns;
 use crate::driver::Broken;
 use crate::harness::ModelVia;
 use crate::process::Stdin;
 use crate::session::Incoming;
-use crate::trace::NoticeCode;
+use crate::trace::{ErrorCategory, NoticeCode};
 use crate::wire::EngineLine;
 
 impl Client<'_> {
@@ -94,7 +93,12 @@ impl Client<'_> {
             Ok(answer) => return Ok(answer),
             Err(error) => error,
         };
-        let wants_login = error.code == Some(AUTH_REQUIRED) || errors::auth_in(&error.text()).is_some();
+        let wants_login = match category_of(&error) {
+            ErrorCategory::Auth => true,
+            // A login does not lift the limit, and its own failure would hide it.
+            ErrorCategory::RateLimit => false,
+            _ => error.code == Some(AUTH_REQUIRED),
+        };
         let Some(id) = self.login().filter(|_| wants_login) else { return Err(refused(method, &error)) };
         let answer = self.ask("authenticate", &json!({"methodId": id}), start).await?;
         answer.map_err(|error| refused("authenticate", &error))?;

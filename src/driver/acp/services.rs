@@ -25,7 +25,7 @@ const REQUEST_CANCELLED: i64 = -32800;
 const NOT_FOUND: i64 = -32002;
 
 /// The maximum number of requests that wait for the end of a command. Further ones are refused.
-const MOST_WAITING: usize = 10_000;
+const MAX_WAITING_REQUESTS: usize = 10_000;
 
 /// The reason why a request is refused.
 pub(super) struct Refusal {
@@ -218,8 +218,8 @@ impl Client<'_> {
             }
             return Some(Ok(if what == Wait::Exit { exit_status(screen.exit) } else { json!({}) }));
         }
-        if self.waiting.len() >= MOST_WAITING {
-            return Some(Err(refusal(INTERNAL, format!("{MOST_WAITING} requests are already waiting"))));
+        if self.waiting.len() >= MAX_WAITING_REQUESTS {
+            return Some(Err(refusal(INTERNAL, format!("{MAX_WAITING_REQUESTS} requests are already waiting"))));
         }
         self.waiting.push(Waiting { id: id.clone(), terminal, what });
         None

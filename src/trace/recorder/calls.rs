@@ -233,9 +233,33 @@ fn replaced_text(old: &Value, new: &Value) -> Option<String> {
         value.as_object().into_iter().flatten().filter_map(|(_, text)| text.as_str().map(str::to_owned)).collect()
     };
     let now = texts(new);
-    // An ellipsis at the end marks a preview of a longer text.
-    let begins = |old: &str| old.trim_end().trim_end_matches('…').trim_end_matches("...").to_owned();
-    texts(old).into_iter().find(|old| !now.iter().any(|new| new.starts_with(begins(old).as_str())))
+    texts(old).into_iter().find(|old| !now.iter().any(|new| new.starts_with(without_ellipsis(old))))
+}
+
+/// Returns a text without the ellipsis at its end, which marks a preview of a longer text.
+fn without_ellipsis(text: &str) -> &str {
+    text.trim_end().trim_end_matches('…').trim_end_matches("...")
+}
+
+/// Returns true if an input contains everything that an earlier input shows, with texts and lists that are longer or the same:
+/// the earlier input was still being written. A path may be relative in one of the two.
+pub(crate) fn continues_input(old: &Value, new: &Value) -> bool {
+    match (old, new) {
+        (old, _) if is_empty(old) => true,
+        (Value::Object(old), Value::Object(new)) => {
+            old.iter().all(|(key, old)| continues_input(old, new.get(key).unwrap_or(&Value::Null)))
+        }
+        (Value::Array(old), Value::Array(new)) => {
+            old.len() <= new.len() && old.iter().zip(new).all(|(old, new)| continues_input(old, new))
+        }
+        (Value::String(old), Value::String(new)) => new.starts_with(without_ellipsis(old)) || is_still_shown(old, new),
+        // Arguments that arrive in pieces may be shown as the text of JSON until they are whole.
+        (Value::String(old), Value::Object(_) | Value::Array(_)) => {
+            let bare = |text: &str| text.split_whitespace().collect::<String>();
+            bare(&new.to_string()).starts_with(&bare(old))
+        }
+        (old, new) => old == new,
+    }
 }
 
 /// Returns true if a path that a call showed first is the one that it shows at its end: written out, or relative in one of
@@ -331,16 +355,25 @@ impl Recorder {
         true
     }
 
-    /// Returns true if a call of this id is open and this announces another one: of another tool, or of another message
-    /// with another input.
+    /// Returns true if a call of this id is open and this announces another one: of another tool, or of another message or a
+    /// later turn with another input.
     pub fn is_another(&mut self, id: &str, said: &CallSaid) -> bool {
+        let is_of_earlier_turn = self.is_of_earlier_turn(id);
         let Some((slot, step)) = self.open.get(id).map(|open| (open.slot, open.step)) else { return false };
         let parent = self.open.get(id).and_then(|open| open.parent().cloned());
         let group = self.steps.get(&parent).filter(|it| it.number == step).and_then(|it| it.group.clone());
         let Some(Body::ToolCall(call)) = self.body(slot) else { return false };
         let differs = |one: Option<&String>, other: Option<&String>| one.zip(other).is_some_and(|(a, b)| a != b);
-        let other_input = call.input.as_ref().zip(said.input.as_ref()).is_some_and(|(a, b)| !is_empty(b) && a != b);
-        differs(call.name.as_ref(), said.name.as_ref()) || (other_input && differs(group.as_ref(), said.group.as_ref()))
+        let inputs = call.input.as_ref().zip(said.input.as_ref()).filter(|(a, b)| !is_empty(b) && a != b);
+        let is_of_later_turn = is_of_earlier_turn && inputs.is_some_and(|(old, new)| !continues_input(old, new));
+        differs(call.name.as_ref(), said.name.as_ref())
+            || is_of_later_turn
+            || (inputs.is_some() && differs(group.as_ref(), said.group.as_ref()))
+    }
+
+    /// Returns true if an open call was announced before the prompt of the current turn.
+    pub fn is_of_earlier_turn(&self, id: &str) -> bool {
+        self.open.get(id).is_some_and(|open| open.number <= self.calls_at_prompt)
     }
 
     /// Makes room for another call with the same id: the open call gets a name that no agent can use, stays open, and
@@ -469,7 +502,7 @@ impl Recorder {
         if is_other_kind || is_other_folder || !written.knows(&said, self.header.command_title.is_some()) {
             self.did_unseen(
                 NoticeCode::LetGo,
-                format!("the call {id} was described otherwise after its event was written"),
+                format!("the call {id} was described differently after its event was written"),
             );
         }
     }

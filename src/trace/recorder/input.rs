@@ -117,7 +117,7 @@ pub struct DecidedBy {
     pub policy: Option<String>,
     /// The policy's rule that matched.
     pub rule: Option<String>,
-    /// The reason.
+    /// The policy's reason for its answer.
     pub reason: Option<String>,
     /// True if the policy rejected the request, and the agent offered no option for that answer; or if the engine cancelled a
     /// request that the policy would have rejected.

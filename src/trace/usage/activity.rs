@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::trace::{Body, Event, NoticeCode, Role, StopReason};
 
 /// The maximum number of kept names of tools.
-const MOST_TOOLS: usize = 1000;
+const MAX_TOOL_NAMES: usize = 1000;
 
 /// A count of the turns and of the agent's activity beside its usage reports.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl SessionActivity {
             }
             Body::ToolCall(call) => {
                 if let Some(name) = &call.name
-                    && self.tools.len() < MOST_TOOLS
+                    && self.tools.len() < MAX_TOOL_NAMES
                     && !self.tools.contains(name)
                 {
                     self.tools.insert(name.clone());

@@ -245,6 +245,46 @@ fn questions_and_plans_are_judged_by_their_tools_and_answers() {
 }
 
 #[test]
+fn questions_and_plans_are_no_permissions_and_are_still_found_by_name() {
+    let trial = session(
+        r#"
+        call q other {}
+        ask q {"name": "AskUserQuestion"}
+        reject q
+        done q denied
+        call p switch_mode {}
+        ask p
+        reject p
+        done p denied
+        call e execute {"command": "ls"}
+        ask e
+        allow e
+        done e ok
+        "#,
+    )
+    .changed(&[], &[], &[]);
+    check(
+        &trial,
+        &[
+            ("permissions: {max: 1}", Pass(&[])),
+            ("permissions: {max: 0}", Fail(0.0, &[9], "1 request made, at most 0 allowed")),
+            ("permissions: {not-asked: [{kind: switch_mode}]}", Fail(0.0, &[5, 6], "must not be asked for")),
+            ("permissions: {not-asked: [{name: AskUserQuestion}]}", Fail(0.0, &[1, 2], "must not be asked for")),
+        ],
+    );
+    // A plan that turns out to be a command is a permission.
+    let trial = session(
+        r#"
+        call p switch_mode {}
+        ask p {"kind": "execute"}
+        reject p
+        done p denied
+        "#,
+    );
+    check(&trial, &[("permissions: {max: 0}", Fail(0.0, &[1], "1 request made"))]);
+}
+
+#[test]
 fn what_was_rejected_must_not_come_back_under_another_spelling() {
     let again = |rejected: &str, later: &str| {
         session(&format!("call a {rejected}\nask a\nreject a\ndone a denied\ncall b {later}\ndone b ok")).changed(

@@ -508,6 +508,24 @@ fn a_patch_of_codex_that_does_not_fit_is_a_failed_edit_and_other_hidden_calls_ar
 }
 
 #[test]
+fn an_old_codex_may_hide_a_call_that_failed_before_it_began() {
+    for (version, is_lost) in [("0.104.0", true), ("0.133.1", true), ("0.134.0", false), ("0.169.0", false)] {
+        let printed = json!({"event": "agent_version", "name": "codex", "version": version}).to_string();
+        let item = json!({"id": "0", "type": "agent_message", "text": "done"});
+        let usage = json!({"input_tokens": 3, "cached_input_tokens": 0, "output_tokens": 2});
+        let said = [json!({"type": "item.completed", "item": item}), json!({"type": "turn.completed", "usage": usage})];
+        let engine = json!({"at_ms": 0, "dir": "engine", "line": printed}).to_string();
+        let recv = said.map(|line| json!({"at_ms": 1, "dir": "recv", "line": line.to_string()}).to_string());
+        let exit = json!({"at_ms": 2, "dir": "exit", "line": "{\"code\":0,\"signal\":null}"}).to_string();
+        let log: Vec<String> = std::iter::once(engine).chain(recv).chain([exit]).collect();
+        let shown = trace(built_in("codex"), &log.join("\n"));
+        laws::assert_lawful(&shown);
+        let is_told = |event: &Value| event["code"] == "unshown_action" && event["lost"] == "call";
+        assert_eq!(events(&shown).iter().any(is_told), is_lost, "{version}: {shown}");
+    }
+}
+
+#[test]
 fn a_stream_that_shows_calls_when_they_have_ended_may_lack_one_if_it_is_cut_off() {
     let begins = json!({"type": "step_start", "sessionID": "s", "part": {"messageID": "m"}});
     let tokens = json!({"total": 3, "input": 2, "output": 1, "reasoning": 0, "cache": {"read": 0, "write": 0}});

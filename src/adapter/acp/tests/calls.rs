@@ -16,6 +16,50 @@ fn a_call_id_used_again_is_a_new_call() {
 }
 
 #[test]
+fn a_call_with_the_id_of_an_open_call_is_another_call() {
+    let answer = |id: u64| json!({"id": id, "result": {"stopReason": "end_turn"}});
+    for (kind, first, second, in_one_turn, in_two_turns) in [
+        ("edit", json!({"path": "a", "text": "SECRET"}), json!({"path": "a", "text": "todo"}), 2, 2),
+        ("search", json!({"pattern": "SECRET"}), json!({"pattern": "todo"}), 2, 2),
+        ("think", json!({"lines": [1, 2]}), json!({"lines": [1, 3]}), 2, 2),
+        // The same input: a repetition, unless a prompt comes between.
+        ("execute", json!({"command": "ls"}), json!({"command": "ls"}), 1, 2),
+        // The input was still being written.
+        ("execute", json!({"description": "Lis"}), json!({"description": "List", "command": "ls"}), 1, 2),
+        ("execute", json!("{\"command\": \"l"), json!({"command": "ls"}), 1, 2),
+        ("read", json!({"path": "src/a", "limit": null}), json!({"path": "/w/src/a"}), 1, 2),
+        ("execute", json!({}), json!({"command": "ls"}), 1, 2),
+    ] {
+        for (turns, count) in [(1, in_one_turn), (2, in_two_turns)] {
+            let mut script = Script::prompted();
+            script.call("c", json!({"kind": kind, "title": "x", "status": "pending", "rawInput": first}));
+            if turns == 2 {
+                script.recv(answer(3));
+                script.prompt(4, "go on");
+            }
+            script.call("c", json!({"kind": kind, "title": "x", "status": "in_progress", "rawInput": second}));
+            script.change("c", json!({"status": "completed"}));
+            script.recv(answer(turns + 2));
+            let calls = script.end().calls();
+            let inputs: Vec<_> = calls.iter().map(|call| call.call.input.clone()).collect();
+            assert_eq!(calls.len(), count, "{turns}: {inputs:?}");
+            assert_eq!(inputs.last(), Some(&Some(second.clone())), "{turns}");
+            assert_eq!(calls.last().map(|call| call.status), Some(CallStatus::Ok), "{turns}: {inputs:?}");
+        }
+    }
+}
+
+#[test]
+fn a_call_that_is_announced_again_as_it_was_asked_is_the_same_call() {
+    let mut script = Script::prompted();
+    script.call("c", json!({"kind": "execute", "title": "x", "rawInput": {"command": "ls"}}));
+    script.ask(json!(9), "s", json!({"toolCallId": "c", "rawInput": {"command": "rm x"}}));
+    script.choose(json!(9), "a");
+    script.call("c", json!({"kind": "execute", "title": "x", "rawInput": {"command": "rm x"}, "status": "completed"}));
+    assert_eq!(script.done().calls().len(), 1);
+}
+
+#[test]
 fn a_word_for_a_call_that_ended_is_a_notice() {
     let mut script = Script::prompted();
     script.call("c", json!({"kind": "read", "status": "completed"}));

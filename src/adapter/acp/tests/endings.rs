@@ -15,6 +15,24 @@ fn the_last_prompts_answer_ends_the_session() {
         (json!({"result": {}}), StopReason::Error, Some(ErrorCategory::Protocol), None),
         (json!({"result": {"stopReason": 5}}), StopReason::Error, Some(ErrorCategory::Protocol), None),
         (json!({"error": {"code": -32000, "message": "hm"}}), StopReason::Error, Some(ErrorCategory::Auth), Some("hm")),
+        (
+            json!({"error": {"code": -32000, "message": "Rate limit exceeded (429)"}}),
+            StopReason::Error,
+            Some(ErrorCategory::RateLimit),
+            None,
+        ),
+        (
+            json!({"error": {"code": -32000, "message": "m", "data": {"status": 529}}}),
+            StopReason::Error,
+            Some(ErrorCategory::RateLimit),
+            None,
+        ),
+        (
+            json!({"error": {"code": -32000, "message": "HTTP 503"}}),
+            StopReason::Error,
+            Some(ErrorCategory::Provider),
+            None,
+        ),
         (json!({"error": {"code": 429, "message": "slow"}}), StopReason::Error, Some(ErrorCategory::RateLimit), None),
         (json!({"error": {"code": 503}}), StopReason::Error, Some(ErrorCategory::Provider), None),
         (
@@ -41,6 +59,12 @@ fn the_last_prompts_answer_ends_the_session() {
             assert_eq!(told.stop().detail.as_deref(), detail, "{answer}");
         }
     }
+    for word in ["", " "] {
+        let mut script = Script::prompted();
+        script.recv(json!({"id": 3, "result": {"stopReason": word}}));
+        let told = script.end();
+        assert_eq!((told.ended(), told.stop().detail.as_deref()), ((StopReason::Other, None), None));
+    }
 }
 
 #[test]
@@ -59,6 +83,8 @@ fn a_session_that_never_was_is_a_handshake_or_a_login() {
         assert_eq!(refused(method, broken.clone()), handshake, "{method}");
         assert_eq!(refused(method, login.clone()), auth, "{method}");
         assert_eq!(refused(method, json!({"message": "Please run /login"})), auth, "{method}");
+        let limited = json!({"code": -32000, "message": "HTTP 529 overloaded_error"});
+        assert_eq!(refused(method, limited), (StopReason::Error, Some(ErrorCategory::RateLimit)), "{method}");
     }
     // A failure of an MCP server is not one of the model's service.
     let server = "MCP Server: 'srv': Failed to initialize - see details.\n\nMCPError: Connection closed";
