@@ -22,7 +22,7 @@ use self::script::{Stop, Usage};
 pub mod route;
 pub mod settings;
 pub mod server;
-mod encoding;
+pub(crate) mod encoding;
 pub mod purpose;
 pub mod guard;
 pub mod relay;

@@ -217,7 +217,7 @@ pub struct Settings {
 const BETWEEN_CHECKS: Duration = Duration::from_millis(100);
 
 /// The maximum pause before a retry, even if a service asks for a longer one.
-const LONGEST_PAUSE: Duration = Duration::from_secs(120);
+const MAX_PAUSE: Duration = Duration::from_secs(120);
 
 impl Settings {
     /// Returns the default settings, without a cache.
@@ -305,7 +305,7 @@ impl Client {
                 }
             };
             tries += 1;
-            if !error.may_pass() || tries > self.settings.retries || wait.is_some_and(|wait| wait > LONGEST_PAUSE) {
+            if !error.may_pass() || tries > self.settings.retries || wait.is_some_and(|wait| wait > MAX_PAUSE) {
                 let error = match error {
                     AskError::Busy { status, message, .. } => AskError::Busy { status, message, tries },
                     other => other,
@@ -313,7 +313,7 @@ impl Client {
                 return Err(Failed { error, used });
             }
             let doubled = self.settings.pause.saturating_mul(1 << (tries - 1).min(16));
-            let until = Instant::now() + wait.unwrap_or(doubled).min(LONGEST_PAUSE);
+            let until = Instant::now() + wait.unwrap_or(doubled).min(MAX_PAUSE);
             if wait.is_some() {
                 // The service's limit applies to all requests.
                 let mut not_before = lock(&self.not_before);
@@ -452,7 +452,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Returns the error message of either API on one line; services may repeat the key and other secrets in it.
 fn error_message(body: &[u8], secrets: &[String]) -> String {
     const MAX_MESSAGE_CHARS: usize = 300;
-    const SHORTEST_KEY: usize = 8;
+    const MIN_KEY_BYTES: usize = 8;
     let said = serde_json::from_slice::<Value>(body).ok().and_then(|body| {
         let error = body.get("error")?;
         error.get("message").and_then(Value::as_str).or(error.as_str()).map(str::to_owned)
@@ -460,7 +460,7 @@ fn error_message(body: &[u8], secrets: &[String]) -> String {
     let text =
         said.unwrap_or_else(|| String::from_utf8_lossy(body.get(..MAX_MESSAGE_CHARS * 4).unwrap_or(body)).into_owned());
     // A shorter text cannot be a key, and may be a part of any word.
-    let secrets = secrets.iter().filter(|secret| secret.len() >= SHORTEST_KEY);
+    let secrets = secrets.iter().filter(|secret| secret.len() >= MIN_KEY_BYTES);
     let text = secrets.fold(text, |text, secret| text.replace(secret.as_str(), "[redacted]"));
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     line.chars().filter(|c| !c.is_control()).take(MAX_MESSAGE_CHARS).collect()

@@ -107,7 +107,7 @@ fn escaped(text: &str) -> String {
 const LONG_ID: usize = 12;
 
 /// The number of ids reserved for each entry of a cassette: the new ids of entry N begin at N times this number.
-const MOST_IDS: u64 = 10_000;
+const IDS_PER_ENTRY: u64 = 10_000;
 
 impl Canon {
     /// Makes canonical forms with these folders and rules. Secrets are masked first, as they are in a cassette.
@@ -218,7 +218,7 @@ impl Marks {
             None => match id_number(mark) {
                 Some(number) => {
                     let kind = kinds.get(mark).copied().unwrap_or(IdKind::Item);
-                    api.new_id(kind, entry.saturating_mul(MOST_IDS).saturating_add(number))
+                    api.new_id(kind, entry.saturating_mul(IDS_PER_ENTRY).saturating_add(number))
                 }
                 None => mark.to_owned(),
             },
@@ -247,7 +247,7 @@ impl Marks {
     }
 }
 
-/// Returns the number of the mark of an id.
+/// Returns the number in a mark such as `{id:7}`, which replaces an id.
 fn id_number(mark: &str) -> Option<u64> {
     mark.strip_prefix(BEGIN)?.strip_prefix("id:")?.strip_suffix('}')?.parse().ok()
 }

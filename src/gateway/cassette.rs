@@ -65,7 +65,7 @@ pub struct Header {
 pub struct Entry {
     /// The number of the entry, from 1.
     pub n: u64,
-    /// The API.
+    /// The model API of the request.
     pub api: Api,
     /// The HTTP method.
     pub method: String,

@@ -6,10 +6,10 @@ use crate::judgement::Judgement;
 use crate::text::{first_chars, marked};
 
 /// The maximum number of results in a message.
-const MOST_SHOWN: usize = 3;
+const MAX_SHOWN_RESULTS: usize = 3;
 
 /// The maximum number of characters of a result in a message.
-const LONGEST_SHOWN: usize = 200;
+const MAX_RESULT_CHARS: usize = 200;
 
 /// The alternative that is played.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -61,7 +61,7 @@ fn shown(turn: &Turn, number: usize, results: &[ToolResult]) -> String {
     };
     let all: Vec<&ToolResult> = results.iter().filter(looked_at).collect();
     // The newest results say most about what happened.
-    let first = all.len().saturating_sub(MOST_SHOWN);
+    let first = all.len().saturating_sub(MAX_SHOWN_RESULTS);
     let told: Vec<String> = all.iter().skip(first).copied().map(result_shown).collect();
     match (told.is_empty(), first) {
         (true, _) => "there are none".to_owned(),
@@ -76,7 +76,7 @@ fn result_shown(result: &ToolResult) -> String {
         Some(false) => " (ok)",
         None => "",
     };
-    let text = marked(first_chars(&result.text, LONGEST_SHOWN), &result.text);
+    let text = marked(first_chars(&result.text, MAX_RESULT_CHARS), &result.text);
     format!("call {} of turn {}{status}: {text:?}", result.call, result.turn.unwrap_or_default())
 }
 

@@ -26,7 +26,7 @@ pub struct Exchange {
     pub method: String,
     /// The path, including the query. A key in the query is redacted.
     pub path: String,
-    /// The models.
+    /// The model that was asked for, and the one that answered.
     #[serde(default)]
     pub model: Models,
     /// The HTTP status of the answer. Absent if there was none.
@@ -62,7 +62,7 @@ pub struct Exchange {
 /// The headers of an answer that influence how an agent continues.
 pub const KEPT_HEADERS: [&str; 3] = ["retry-after", "retry-after-ms", "x-should-retry"];
 
-/// The models of an exchange.
+/// The model that a request asked for, and the one that answered.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Models {
@@ -137,7 +137,6 @@ pub enum FailureKind {
 word!(FailureKind);
 
 impl Failure {
-    /// Makes a failure.
     pub fn of(kind: FailureKind, message: impl Into<String>) -> Self {
         Self { kind, message: Some(message.into()), event: None }
     }

@@ -12,7 +12,7 @@ use crate::secrets::Masker;
 use crate::whole_file::{FileError, PartFile, PartWriter};
 
 /// The maximum size of a log in bytes, so that endless requests do not fill the disk.
-const MOST_BYTES: u64 = 1 << 30;
+const MAX_LOG_BYTES: u64 = 1 << 30;
 
 /// The file of a log, which is put in place when the log has ended.
 #[derive(Clone)]
@@ -94,7 +94,7 @@ impl Log {
             done: 0,
             waiting: BTreeMap::new(),
             bytes: 0,
-            most: MOST_BYTES,
+            most: MAX_LOG_BYTES,
             kept: 0,
             error: None,
             totals: Totals::default(),

@@ -6,6 +6,7 @@ use std::time::Instant;
 use serde_json::Value;
 
 use super::api::{Api, Join, StreamError};
+use super::encoding::{self, MAX_DECODED_BYTES, Obstacle};
 use super::exchange::{Exchange, Failure, FailureKind};
 use super::log::Log;
 
@@ -37,8 +38,18 @@ pub(super) enum Content {
     Sent {
         /// The content type.
         kind: String,
+        /// The content encoding. Empty if there is none.
+        encoding: String,
         bytes: Vec<u8>,
     },
+}
+
+/// The state of an answer after its response was read.
+struct ReadAnswer {
+    /// True if the response is complete.
+    complete: bool,
+    /// The reason why the content encoding was not undone to the end.
+    failed: Option<Failure>,
 }
 
 impl Pending {
@@ -66,9 +77,13 @@ impl Pending {
     }
 
     /// Records an answer that was received as a whole, in case the agent does not read it.
-    pub(super) fn received(&mut self, kind: &str, bytes: &[u8]) {
+    pub(super) fn received(&mut self, kind: &str, encoding: &str, bytes: &[u8]) {
         if let Some(exchange) = &mut self.exchange {
-            set_response(exchange, Content::Sent { kind: kind.to_owned(), bytes: bytes.to_vec() });
+            let (kind, encoding) = (kind.to_owned(), encoding.to_owned());
+            let read = set_response(exchange, Content::Sent { kind, encoding, bytes: bytes.to_vec() });
+            if let Some(failed) = read.failed.filter(|_| !succeeded(exchange)) {
+                exchange.error.get_or_insert(Failure { kind: FailureKind::Service, ..failed });
+            }
             if let Some(api) = exchange.api {
                 read_answer(exchange, api);
             }
@@ -79,9 +94,10 @@ impl Pending {
     pub(super) fn finish(&mut self, end: End, content: Content) {
         let Some(mut exchange) = self.exchange.take() else { return };
         let known = matches!(content, Content::Known(_));
-        let complete = set_response(&mut exchange, content);
+        let ReadAnswer { complete, failed: undecoded } = set_response(&mut exchange, content);
         let failed = match end {
-            End::Whole if complete || exchange.error.is_some() || !succeeded(&exchange) => None,
+            End::Whole if exchange.error.is_some() || !succeeded(&exchange) => None,
+            End::Whole if complete || undecoded.is_some() => undecoded,
             End::Whole => Some(Failure { kind: FailureKind::Cut, message: None, event: None }),
             End::Cut(message) => Some(Failure { kind: FailureKind::Cut, message, event: None }),
             // An agent may stop reading after the last event.
@@ -109,33 +125,69 @@ fn succeeded(exchange: &Exchange) -> bool {
     exchange.status.is_some_and(|status| status < 400)
 }
 
-/// Sets the response. Returns true if it is complete.
-fn set_response(exchange: &mut Exchange, content: Content) -> bool {
-    let (kind, bytes) = match content {
+/// Sets the response of an exchange from the bytes that were received, with its content encoding undone.
+fn set_response(exchange: &mut Exchange, content: Content) -> ReadAnswer {
+    let (kind, encoding, bytes) = match content {
         Content::Known(value) => {
             let complete = !value.is_null();
             exchange.response = value;
-            return complete;
+            return ReadAnswer { complete, failed: None };
         }
-        Content::Sent { kind, bytes } => (kind, bytes),
+        Content::Sent { kind, encoding, bytes } => (kind, encoding, bytes),
     };
+    if encoding.is_empty() || bytes.is_empty() {
+        return ReadAnswer { complete: set_body(exchange, &kind, &bytes), failed: None };
+    }
+    let (plain, obstacle) = encoding::undone(&encoding, &bytes, MAX_DECODED_BYTES);
+    if plain.is_empty() && obstacle.is_some() {
+        // Compressed bytes are no text, and would hide secrets.
+        exchange.response = Value::from(format!("({} bytes)", bytes.len()));
+        return ReadAnswer { complete: false, failed: obstacle.map(|it| encoding_failure(&encoding, it)) };
+    }
+    let complete = set_body(exchange, &kind, &plain);
+    ReadAnswer { complete, failed: obstacle.map(|it| encoding_failure(&encoding, it)) }
+}
+
+/// Returns the failure of an answer whose content encoding was not undone to the end.
+fn encoding_failure(encoding: &str, obstacle: Obstacle) -> Failure {
+    match obstacle {
+        Obstacle::Unknown => Failure::of(
+            FailureKind::Encoding,
+            format!("the content encoding `{encoding}` of the answer is unknown; known are `gzip` and `deflate`"),
+        ),
+        Obstacle::Damaged(why) => Failure::of(
+            FailureKind::Encoding,
+            format!("the answer does not have its content encoding `{encoding}`: {why}"),
+        ),
+        Obstacle::EndsEarly => {
+            Failure::of(FailureKind::Cut, format!("the content encoding `{encoding}` of the answer ends too early"))
+        }
+        Obstacle::TooLarge => Failure::of(
+            FailureKind::Malformed,
+            format!("the answer is larger than {MAX_DECODED_BYTES} bytes when its content encoding is undone"),
+        ),
+    }
+}
+
+/// Sets the response from the bytes of a body without content encoding. Returns true if it is complete.
+fn set_body(exchange: &mut Exchange, kind: &str, bytes: &[u8]) -> bool {
     let streamed = kind.to_ascii_lowercase().contains("event-stream") || streams_a_list(exchange);
     if let (Some(api), true, true) = (exchange.api, streamed, succeeded(exchange)) {
-        let mut join = Join::new(api, &kind);
-        join.push(&bytes);
+        let mut join = Join::new(api, kind);
+        join.push(bytes);
         let joined = join.finish();
         exchange.response = joined.response.unwrap_or_default();
         exchange.error = exchange.error.take().or(joined.error.map(|error| stream_failure(api, &error)));
         return joined.complete;
     }
-    match serde_json::from_slice(&bytes) {
+    match serde_json::from_slice(bytes) {
         Ok(value) => {
             exchange.response = value;
             true
         }
         // An answer without a body is complete, and so is a text of a service that does not answer in JSON.
         Err(_) => {
-            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let text = String::from_utf8_lossy(bytes).into_owned();
             let is_json = kind.contains("json");
             exchange.response = if text.is_empty() { Value::Null } else { Value::String(text) };
             bytes.is_empty() || !is_json

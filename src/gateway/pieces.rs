@@ -24,7 +24,6 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
-    /// Returns bytes in one piece.
     pub(super) fn bytes(bytes: Bytes) -> Source {
         Box::pin(Once(Some(Ok(bytes))))
     }

@@ -42,14 +42,15 @@ pub enum Purpose {
     Models(Api, Option<String>),
     /// A check whether the server is running.
     Probe,
-    /// An unknown purpose.
     Unknown,
 }
 
 impl Purpose {
-    /// Returns the purpose of a request. Base URLs differ: some include `/v1`, others do not.
-    pub fn of(method: &Method, path: &str, headers: &HeaderMap) -> Self {
-        let path = path.trim_end_matches('/');
+    /// Returns the purpose of a request. Base URLs differ: some include `/v1`, others do not. `path` may have a query, and `api` is
+    /// the API of requests that do not show it.
+    pub fn of(method: &Method, path: &str, headers: &HeaderMap, api: Option<Api>) -> Self {
+        let whole = path;
+        let path = without_query(path).trim_end_matches('/');
         if *method == Method::POST {
             let (_, last) = path.rsplit_once('/').unwrap_or(("", path));
             return match last.rsplit_once(':') {
@@ -67,9 +68,10 @@ impl Purpose {
             return Purpose::Unknown;
         }
         match path.split_once("/models") {
-            Some((before, "")) => Purpose::Models(lists(before, headers), None),
+            Some((before, "")) => Purpose::Models(lists(before, whole, headers, api), None),
             Some((before, name)) if name.starts_with('/') => {
-                Purpose::Models(lists(before, headers), Some(name.trim_start_matches('/').to_owned()))
+                let name = name.trim_start_matches('/').to_owned();
+                Purpose::Models(lists(before, whole, headers, api), Some(name))
             }
             _ if *method == Method::HEAD || matches!(path, "" | "/v1" | "/v1beta" | "/health") => Purpose::Probe,
             _ => Purpose::Unknown,
@@ -78,32 +80,32 @@ impl Purpose {
 
     /// Returns the purpose of a logged request. For a list of models, the API cannot be determined for certain.
     pub fn of_logged(method: &str, path: &str) -> Self {
-        let path = path.split_once('?').map_or(path, |(path, _)| path);
         Method::from_bytes(method.as_bytes())
-            .map_or(Purpose::Unknown, |method| Purpose::of(&method, path, &HeaderMap::new()))
+            .map_or(Purpose::Unknown, |method| Purpose::of(&method, path, &HeaderMap::new(), None))
     }
 
     /// Returns true if a request to a path that no API describes costs nothing, such as telemetry. Other such requests may ask
     /// for an answer of a model.
     pub fn is_free(path: &str) -> bool {
-        let path = path.split_once('?').map_or(path, |(path, _)| path).to_ascii_lowercase();
+        let path = without_query(path).to_ascii_lowercase();
         let mut parts = path.split(['/', ':']);
         parts.any(|part| FREE.contains(&part) || FREE_WORDS.iter().any(|word| part.contains(word)))
     }
 
-    /// Guesses the API of a request whose path no API describes, by its headers and by the base URLs that the gateway
-    /// gives to commands: that of OpenAI ends in `/v1`.
+    /// Guesses the API of a request whose path no API describes, by its headers, by a key in its query, and by the base URLs that
+    /// the gateway gives to commands: that of OpenAI ends in `/v1`. `path` may have a query.
     pub fn guess(path: &str, headers: &HeaderMap) -> Option<Api> {
         if headers.contains_key("anthropic-version") || headers.contains_key("x-api-key") {
             return Some(Api::Anthropic);
         }
-        if headers.contains_key("x-goog-api-key") || path.starts_with("/v1beta") {
+        let (path, query) = path.split_once('?').unwrap_or((path, ""));
+        let has_key = query.split('&').any(|part| part.starts_with("key="));
+        if headers.contains_key("x-goog-api-key") || has_key || path.starts_with("/v1beta") {
             return Some(Api::Gemini);
         }
         path.starts_with("/v1/").then_some(Api::OpenaiChat)
     }
 
-    /// Returns true if the purpose is known.
     pub fn is_known(&self) -> bool {
         self.api().is_some()
     }
@@ -117,14 +119,26 @@ impl Purpose {
     }
 }
 
-/// Returns the API of a request for the list of models. Two APIs use the same path, and differ by a header.
-fn lists(before: &str, headers: &HeaderMap) -> Api {
+fn without_query(path: &str) -> &str {
+    path.split_once('?').map_or(path, |(path, _)| path)
+}
+
+/// Returns the API of a request for the list of models. Services use the same path: a header decides, then `api`, which is that of
+/// the agent's manifest, then the way in which the request names its key. `before` is the path before `/models`.
+fn lists(before: &str, path: &str, headers: &HeaderMap, api: Option<Api>) -> Api {
     if before.ends_with("/v1beta") {
-        Api::Gemini
-    } else if headers.contains_key("anthropic-version") {
-        Api::Anthropic
-    } else {
-        Api::OpenaiChat
+        return Api::Gemini;
+    }
+    if headers.contains_key("anthropic-version") {
+        return Api::Anthropic;
+    }
+    // Gemini's paths begin with a version.
+    let fits = |api: &Api| *api != Api::Gemini || before.ends_with("/v1");
+    match api.filter(fits).or_else(|| Purpose::guess(path, headers)) {
+        Some(Api::Anthropic) => Api::Anthropic,
+        Some(Api::Gemini) => Api::Gemini,
+        // Both APIs of this service have one list.
+        Some(Api::OpenaiChat | Api::OpenaiResponses) | None => Api::OpenaiChat,
     }
 }
 
@@ -147,7 +161,7 @@ mod tests {
             ("/v1/models/a:countTokens", Purpose::Count(Api::Gemini)),
             ("/v1/embeddings", Purpose::Unknown),
         ] {
-            assert_eq!(Purpose::of(&Method::POST, path, &HeaderMap::new()), wanted, "{path}");
+            assert_eq!(Purpose::of(&Method::POST, path, &HeaderMap::new(), None), wanted, "{path}");
         }
         for (path, wanted) in [
             ("/v1/models", Purpose::Models(Api::OpenaiChat, None)),
@@ -157,10 +171,10 @@ mod tests {
             ("/", Purpose::Probe),
             ("/v1/messages", Purpose::Unknown),
         ] {
-            assert_eq!(Purpose::of(&Method::GET, path, &HeaderMap::new()), wanted, "{path}");
+            assert_eq!(Purpose::of(&Method::GET, path, &HeaderMap::new(), None), wanted, "{path}");
         }
-        assert_eq!(Purpose::of(&Method::HEAD, "/anything", &HeaderMap::new()), Purpose::Probe);
-        assert_eq!(Purpose::of(&Method::DELETE, "/v1/models", &HeaderMap::new()), Purpose::Unknown);
+        assert_eq!(Purpose::of(&Method::HEAD, "/anything", &HeaderMap::new(), None), Purpose::Probe);
+        assert_eq!(Purpose::of(&Method::DELETE, "/v1/models", &HeaderMap::new(), None), Purpose::Unknown);
     }
 
     #[test]
@@ -174,11 +188,25 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_models_differ_by_a_header() {
-        let mut headers = HeaderMap::new();
-        headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
-        for (path, api) in [("/v1/models", Api::Anthropic), ("/v1beta/models", Api::Gemini)] {
-            assert_eq!(Purpose::of(&Method::GET, path, &headers).api(), Some(api));
+    fn lists_of_models_differ_by_a_header_the_manifest_and_the_key() {
+        for (header, path, manifest, wanted) in [
+            ("anthropic-version", "/v1/models", None, Api::Anthropic),
+            ("anthropic-version", "/v1/models", Some(Api::OpenaiChat), Api::Anthropic),
+            ("anthropic-version", "/v1beta/models", None, Api::Gemini),
+            ("x-api-key", "/v1/models?limit=1000", Some(Api::Anthropic), Api::Anthropic),
+            ("x-api-key", "/v1/models", None, Api::Anthropic),
+            ("x-api-key", "/v1/models", Some(Api::OpenaiResponses), Api::OpenaiChat),
+            ("authorization", "/v1/models", Some(Api::Anthropic), Api::Anthropic),
+            ("authorization", "/v1/models", None, Api::OpenaiChat),
+            ("authorization", "/v1/models/m", Some(Api::Gemini), Api::Gemini),
+            ("authorization", "/models", Some(Api::Gemini), Api::OpenaiChat),
+            ("x-goog-api-key", "/v1/models", None, Api::Gemini),
+            ("accept", "/v1/models?pageSize=1&key=k", None, Api::Gemini),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header, HeaderValue::from_static("v"));
+            let found = Purpose::of(&Method::GET, path, &headers, manifest).api();
+            assert_eq!(found, Some(wanted), "{header} {path} {manifest:?}");
         }
     }
 }

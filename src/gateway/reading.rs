@@ -6,9 +6,8 @@ use super::Api;
 use crate::text::{first_chars, marked};
 
 /// The maximum number of characters of a text.
-const LONGEST: usize = 2000;
+const MAX_TEXT_CHARS: usize = 2000;
 
-/// A part of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConversationPart {
     /// The speaker: `system`, `user`, `model`, `call`, `result`, or a role that the service defines.
@@ -71,7 +70,6 @@ pub fn new_in(request: &Value, before: Option<&Value>) -> Vec<ConversationPart> 
     said
 }
 
-/// Returns the parts of an answer.
 pub fn answer(api: Api, response: &Value) -> Vec<ConversationPart> {
     let mut said = Vec::new();
     match api {
@@ -168,7 +166,7 @@ fn texts(value: &Value) -> String {
 }
 
 fn shortened(text: &str) -> String {
-    marked(first_chars(text.trim_end(), LONGEST), text.trim_end())
+    marked(first_chars(text.trim_end(), MAX_TEXT_CHARS), text.trim_end())
 }
 
 #[cfg(test)]

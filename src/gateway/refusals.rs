@@ -9,10 +9,10 @@ use super::request_place::{RequestKey, RequestPlace};
 use crate::text::plural;
 
 /// The minimum number of characters of a line by which a request is known to quote an answer.
-const SHORTEST_QUOTE: usize = 40;
+const MIN_QUOTE_CHARS: usize = 40;
 
 /// The maximum number of answers that broke off whose texts are kept.
-const MAX_BROKEN: usize = 100;
+const MAX_BROKEN_ANSWERS: usize = 100;
 
 /// The requests of a trial that got no answer of a model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -110,7 +110,7 @@ impl Refusals {
     fn note_broken(&mut self, outcome: &Outcome) {
         let Some(key) = outcome.place.key() else { return };
         if let Some(text) = &outcome.broken_text {
-            if self.broken.len() < MAX_BROKEN {
+            if self.broken.len() < MAX_BROKEN_ANSWERS {
                 self.broken.push((key, text.clone()));
             }
             return;
@@ -119,7 +119,7 @@ impl Refusals {
         let (same, other): (Vec<_>, Vec<_>) = std::mem::take(&mut self.broken).into_iter().partition(|it| it.0 == key);
         self.broken = other;
         for (_, text) in same.into_iter().filter(|_| !answer.text.trim().is_empty()) {
-            if self.repeated.len() == MAX_BROKEN {
+            if self.repeated.len() == MAX_BROKEN_ANSWERS {
                 self.repeated.pop_front();
             }
             self.repeated.push_back((text, answer.text.clone()));
@@ -304,7 +304,7 @@ impl MainConversation {
             self.filtered = !calls && filtered;
         }
         let longest = text.lines().map(str::trim).max_by_key(|line| line.len());
-        if let Some(line) = longest.filter(|line| !calls && line.chars().count() >= SHORTEST_QUOTE) {
+        if let Some(line) = longest.filter(|line| !calls && line.chars().count() >= MIN_QUOTE_CHARS) {
             self.quote = Some(line.to_owned());
         }
     }

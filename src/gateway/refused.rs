@@ -15,7 +15,7 @@ use crate::text::first_chars;
 use crate::values::Pattern;
 
 /// The maximum number of characters of a service's message.
-const LONGEST: usize = 300;
+const MAX_MESSAGE_CHARS: usize = 300;
 
 /// The HTTP statuses of a request that the service refuses for its content, such as a context that is too long. After
 /// other requests were answered, such a refusal is a failure of the agent. Services refuse keys and accounts with them, too.
@@ -24,7 +24,6 @@ const OF_REQUEST: [u16; 3] = [400, 413, 422];
 /// The texts by which requests of a case's conversation, and their refusals, are recognised.
 #[derive(Debug, Clone, Default)]
 pub struct CaseTexts {
-    /// The prompts of the case.
     pub prompts: Vec<String>,
     /// Patterns of requests outside the conversation.
     pub aside: Vec<Pattern>,
@@ -152,7 +151,7 @@ fn refusal_words(exchange: &Exchange, api: Api) -> String {
             (String::new(), String::new(), told.to_owned())
         }
     };
-    format!("{kind} {code} {}", first_chars(&message, LONGEST))
+    format!("{kind} {code} {}", first_chars(&message, MAX_MESSAGE_CHARS))
 }
 
 /// Returns the digest of the form that the answer to a request must have.
@@ -183,11 +182,13 @@ fn answer_in(exchange: &Exchange, api: Api, is_known: bool) -> Option<ModelAnswe
     };
     match error_kind(exchange) {
         // The agent may have had enough of an answer that it closed.
-        None | Some(FailureKind::Closed | FailureKind::Encoding) => found,
+        None | Some(FailureKind::Closed) => found,
         // The agent may have read what the gateway could not.
         Some(FailureKind::Malformed) => Some(found.unwrap_or_default()),
+        Some(FailureKind::Encoding) if response.is_string() => Some(found.unwrap_or_default()),
         // The connection broke after the end of the answer.
         Some(FailureKind::Cut) => found.filter(|answer| answer.finished),
+        Some(FailureKind::Encoding) => found,
         Some(_) => None,
     }
 }
@@ -207,7 +208,7 @@ impl Refused {
 
     /// Returns the reason in words.
     pub(super) fn why(&self) -> String {
-        let said = self.message.as_deref().map(|said| first_chars(said.trim(), LONGEST));
+        let said = self.message.as_deref().map(|said| first_chars(said.trim(), MAX_MESSAGE_CHARS));
         let said = said.filter(|said| !said.is_empty());
         let otherwise = |text: &str| said.unwrap_or(text).to_owned();
         match (self.kind, self.status) {

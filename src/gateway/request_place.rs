@@ -30,7 +30,7 @@ pub struct RequestPlace {
 }
 
 impl RequestPlace {
-    /// Returns the place of a request.
+    /// Returns the place of a request in its conversation.
     pub fn of(asked: &ModelRequest, request: &Value) -> Self {
         let offers = !asked.tools.is_empty() || asked.functions;
         let mut kind = DefaultHasher::new();

@@ -176,7 +176,7 @@ pub struct Search {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Ask {
-    /// The question.
+    /// The question that the agent is to ask the user.
     pub question: String,
     /// The answers to choose from.
     #[serde(default)]
@@ -302,10 +302,10 @@ pub struct HttpError {
     /// The HTTP status, 400 or above.
     #[cfg_attr(test, schemars(range(min = 400, max = 599)))]
     pub status: u16,
-    /// The error message.
+    /// The error message. Default: the usual one for the status.
     #[serde(default)]
     pub message: Option<String>,
-    /// The `retry-after` time.
+    /// The time in the `retry-after` header. Default: no such header.
     #[serde(default)]
     pub retry_after: Option<Time>,
 }
@@ -328,7 +328,7 @@ pub struct RateLimit {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct ErrorEvent {
-    /// The error message.
+    /// The error message. Default: `Overloaded`.
     pub message: Option<String>,
 }
 

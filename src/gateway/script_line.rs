@@ -10,7 +10,7 @@ use crate::text::{first_chars, marked};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ScriptLine {
-    /// The kind of answer.
+    /// The kind of answer that was played.
     pub played: AnswerKind,
     /// The number of the turn, from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -45,14 +45,13 @@ pub struct ScriptLine {
 }
 
 /// The maximum number of characters of each text of a request.
-const LONGEST: usize = 1000;
+const MAX_TEXT_CHARS: usize = 1000;
 /// The maximum number of tool names.
-const MOST_TOOLS: usize = 500;
+const MAX_TOOL_NAMES: usize = 500;
 /// The maximum number of problems that are kept.
-const MOST_PROBLEMS: usize = 3;
+const MAX_PROBLEMS: usize = 3;
 
 impl ScriptLine {
-    /// Makes a line for an answer of this kind.
     pub fn of(played: AnswerKind) -> Self {
         Self {
             played,
@@ -73,10 +72,10 @@ impl ScriptLine {
     #[must_use]
     pub fn bounded(mut self) -> Self {
         let cut = |text: &mut String| {
-            *text = marked(first_chars(text, LONGEST), text);
+            *text = marked(first_chars(text, MAX_TEXT_CHARS), text);
         };
         self.problem.iter_mut().for_each(cut);
-        self.tools.truncate(MOST_TOOLS);
+        self.tools.truncate(MAX_TOOL_NAMES);
         self.tools.iter_mut().for_each(cut);
         self
     }
@@ -105,12 +104,11 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Adds a line.
     pub fn add(&mut self, line: &ScriptLine) {
         if let Some(problem) = &line.problem {
             if line.turn.is_some() {
                 self.not_played.get_or_insert_with(|| problem.clone());
-            } else if self.problems.len() < MOST_PROBLEMS && !self.problems.contains(problem) {
+            } else if self.problems.len() < MAX_PROBLEMS && !self.problems.contains(problem) {
                 self.problems.push(problem.clone());
             }
         }

@@ -23,7 +23,7 @@ use tokio::task::JoinHandle;
 
 use super::canonical::{Canon, Canonical};
 use super::cassette::Entry;
-use super::encoding;
+use super::encoding::{self, EncodingError};
 use super::exchange::{Exchange, Failure, FailureKind, KEPT_HEADERS, Models, Source, without_key};
 use super::guard::{Allowed, Guard};
 use super::log::{Log, Logged};
@@ -42,10 +42,7 @@ use crate::loopback::{self, HEAD, serve};
 use crate::values::Pattern;
 
 /// The maximum size of a request in bytes.
-const MAX_REQUEST: usize = 256 << 20;
-
-/// The maximum size of a compressed request in bytes, when it is decompressed.
-const MAX_DECODED: usize = 64 << 20;
+const MAX_REQUEST_BYTES: usize = 256 << 20;
 
 /// The time for which a request beyond a limit is held, so that the engine ends the session before the agent sees an
 /// error.
@@ -255,34 +252,10 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
         let message = "the gateway only answers requests whose Host header is a loopback address of this machine";
         return plain(StatusCode::FORBIDDEN, &json!({"error": {"message": message, "type": "permission_error"}}));
     }
-    let (before_query, _) = path.split_once('?').unwrap_or((&path, ""));
-    let wants = Purpose::of(&head.method, before_query, &head.headers);
-    let api = wants.api().or(shared.api).or_else(|| Purpose::guess(before_query, &head.headers));
-    let source = match (&shared.script, &shared.tape) {
-        (Some(_), _) => Source::Script,
-        (None, Some(_)) => Source::Cassette,
-        (None, None) => Source::Upstream,
-    };
-    let exchange = Exchange {
-        n: shared.log.begin(),
-        at_ms: millis(shared.began.elapsed()),
-        api,
-        method: head.method.to_string(),
-        path: without_key(&path),
-        model: Models::default(),
-        status: None,
-        request: Value::Null,
-        response: Value::Null,
-        stream: Vec::new(),
-        usage: None,
-        error: None,
-        source,
-        entry: None,
-        headers: BTreeMap::new(),
-        script: None,
-    };
-    let mut pending = Pending::new(shared.log.clone(), exchange);
-    let (body, unread) = match to_bytes(body, MAX_REQUEST).await {
+    let wants = Purpose::of(&head.method, &path, &head.headers, shared.api);
+    let api = wants.api().or(shared.api).or_else(|| Purpose::guess(&path, &head.headers));
+    let mut pending = Pending::new(shared.log.clone(), shared.begin(&head.method, &path, api));
+    let (body, unread) = match to_bytes(body, MAX_REQUEST_BYTES).await {
         Ok(bytes) => (bytes, None),
         // No request came: the exchange is logged as closed by the agent.
         Err(error) if broke_off(&error) => {
@@ -291,22 +264,14 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
         Err(error) => (Bytes::new(), Some(error.to_string())),
     };
     if let (Some(why), Some(_)) = (&unread, &shared.upstream) {
-        let message = format!("the gateway cannot read the request: {why}; it reads at most {MAX_REQUEST} bytes");
+        let message = format!("the gateway cannot read the request: {why}; it reads at most {MAX_REQUEST_BYTES} bytes");
         if let Some(exchange) = pending.exchange() {
             exchange.source = Source::Upstream;
         }
         return refuse(pending, api.unwrap_or(Api::OpenaiChat), 413, FailureKind::Malformed, message);
     }
-    let decoded = encoding::decoded(&head.headers, &body, MAX_DECODED);
-    let (json, malformed) = match &decoded {
-        Ok(plain) if plain.is_empty() => (Value::Null, unread),
-        Ok(plain) => match serde_json::from_slice::<Value>(plain) {
-            Ok(json) => (json, unread),
-            Err(error) => (Value::from(String::from_utf8_lossy(plain).into_owned()), Some(error.to_string())),
-        },
-        // Compressed bytes are no text, and would hide secrets.
-        Err(error) => (Value::from(format!("({} bytes)", body.len())), Some(error.to_string())),
-    };
+    let decoded = encoding::decoded(&head.headers, &body, encoding::MAX_DECODED_BYTES);
+    let (json, malformed) = json_of(&decoded, body.len(), unread);
     if let Some(exchange) = pending.exchange() {
         exchange.request = json.clone();
         exchange.model.asked = api.filter(|_| wants.is_known()).and_then(|api| api.model_asked(&path, &json));
@@ -328,21 +293,67 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
     };
     let asking = Asking { method: head.method, path, headers: head.headers, wants, body, json };
     if let (Purpose::Answer(api), Some(why), None) = (&asking.wants, malformed, &shared.upstream) {
+        return shared.refuse_malformed(pending, *api, &why);
+    }
+    shared.respond(pending, api, asking).await
+}
+
+/// Returns the JSON of a request, or its text, and why the request is malformed, if so. `sent` is the size of its body in bytes as
+/// it was sent, and `unread` the reason why the body could not be read.
+fn json_of(decoded: &Result<Bytes, EncodingError>, sent: usize, unread: Option<String>) -> (Value, Option<String>) {
+    match decoded {
+        Ok(plain) if plain.is_empty() => (Value::Null, unread),
+        Ok(plain) => match serde_json::from_slice::<Value>(plain) {
+            Ok(json) => (json, unread),
+            Err(error) => (Value::from(String::from_utf8_lossy(plain).into_owned()), Some(error.to_string())),
+        },
+        // Compressed bytes are no text, and would hide secrets.
+        Err(error) => (Value::from(format!("({sent} bytes)")), Some(error.to_string())),
+    }
+}
+
+impl Shared {
+    /// Begins the exchange of a request, whose body was not read yet.
+    fn begin(&self, method: &Method, path: &str, api: Option<Api>) -> Exchange {
+        let source = match (&self.script, &self.tape) {
+            (Some(_), _) => Source::Script,
+            (None, Some(_)) => Source::Cassette,
+            (None, None) => Source::Upstream,
+        };
+        Exchange {
+            n: self.log.begin(),
+            at_ms: millis(self.began.elapsed()),
+            api,
+            method: method.to_string(),
+            path: without_key(path),
+            model: Models::default(),
+            status: None,
+            request: Value::Null,
+            response: Value::Null,
+            stream: Vec::new(),
+            usage: None,
+            error: None,
+            source,
+            entry: None,
+            headers: BTreeMap::new(),
+            script: None,
+        }
+    }
+
+    /// Refuses a request that does not have the form of its API and goes to no service.
+    fn refuse_malformed(&self, mut pending: Pending, api: Api, why: &str) -> Response {
         let message = format!("the request does not have the JSON form of this API: {why}");
-        if shared.script.is_some()
+        if self.script.is_some()
             && let Some(exchange) = pending.exchange()
         {
             let problem = Some(message.clone());
             exchange.script = Some(ScriptLine { problem, ..ScriptLine::of(AnswerKind::Unknown) });
         }
         // Nothing like it was recorded, because a recording holds what a service could read.
-        let kind = if shared.tape.is_some() { FailureKind::Miss } else { FailureKind::Malformed };
-        return refuse(pending, *api, 400, kind, message);
+        let kind = if self.tape.is_some() { FailureKind::Miss } else { FailureKind::Malformed };
+        refuse(pending, api, 400, kind, message)
     }
-    shared.respond(pending, api, asking).await
-}
 
-impl Shared {
     /// Returns true if a request cannot go on to its service unread: it is recorded, or may name another model than the enforced
     /// one.
     fn must_read(&self, wants: &Purpose, path: &str) -> bool {
@@ -556,19 +567,20 @@ async fn pass_on(mut pending: Pending, upstream: &Upstream, api: Api, asking: As
         exchange.headers = kept(came.headers());
     }
     let headers = came.headers().clone();
+    let encoding = encoding::name_of(&headers);
     let source: tee::Source = if status.is_success() {
         Box::pin(Received(came.bytes_stream()))
     } else {
         // The words of an error are kept even if the agent does not read them.
         match came.bytes().await {
             Ok(bytes) => {
-                pending.received(&kind, &bytes);
+                pending.received(&kind, &encoding, &bytes);
                 Pieces::bytes(bytes)
             }
             Err(error) => Pieces::broken(error.into()),
         }
     };
-    let body = Tee::body(source, pending, None, &kind);
+    let body = Tee::encoded(source, pending, &kind, encoding);
     let mut response = Response::new(body);
     *response.status_mut() = status;
     for (name, value) in headers.iter().filter(|(name, _)| !is_of_the_connection(name)) {

@@ -24,7 +24,6 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Makes settings.
     pub fn new(timing: Timing, enforce: Option<Enforce>) -> Self {
         Self { timing, enforce, ..Self::default() }
     }

@@ -14,7 +14,7 @@ const SAID_ASIDE: [&str; 2] = ["[SUGGESTION MODE:", "You are now acting as the m
 
 /// The maximum length in bytes of the instructions of a request for a title. An agent's own instructions are longer, and
 /// may mention titles.
-const MAX_TITLE_REQUEST: usize = 4000;
+const MAX_TITLE_REQUEST_BYTES: usize = 4000;
 
 /// Instructions to name a conversation.
 static TITLE: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -48,7 +48,7 @@ fn asks_for_title(asked: &ModelRequest, prompts: &[String]) -> bool {
         return false;
     }
     let own = prompts.iter().fold(asked.told.clone(), |told, prompt| told.replace(prompt.trim(), " "));
-    own.len() <= MAX_TITLE_REQUEST && TITLE.as_ref().is_some_and(|title| title.is_match(&own))
+    own.len() <= MAX_TITLE_REQUEST_BYTES && TITLE.as_ref().is_some_and(|title| title.is_match(&own))
 }
 
 /// Returns the number of the model's turns since the case's first prompt in this conversation. Earlier exchanges of

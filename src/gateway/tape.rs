@@ -96,10 +96,9 @@ impl std::fmt::Display for Miss {
             Some((n, Difference::At(told))) => {
                 write!(f, "the cassette has no such request; nearest is entry {n}: {told}")
             }
-            Some((n, Difference::PlayedBefore)) => write!(
-                f,
-                "the cassette has the request of entry {n} only as often as it was recorded, and this is one more"
-            ),
+            Some((n, Difference::PlayedBefore)) => {
+                write!(f, "the agent sends the request of entry {n} more often than it was recorded")
+            }
         }
     }
 }

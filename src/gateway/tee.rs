@@ -12,7 +12,7 @@ use super::exchange::{Failure, FailureKind};
 use super::pending::{Content, End, Pending};
 
 /// The maximum number of bytes of an answer that are kept for the log. All of them go on to the agent.
-const MOST: usize = 256 << 20;
+const MAX_LOGGED_BYTES: usize = 256 << 20;
 
 /// The bytes of an answer.
 pub(super) type Source = Pin<Box<dyn Stream<Item = Result<Bytes, BoxError>> + Send>>;
@@ -27,6 +27,8 @@ pub(super) struct Tee {
     /// The answer as JSON, if it is known before it is sent.
     known: Option<Value>,
     kind: String,
+    /// The content encoding. Empty if there is none.
+    encoding: String,
     bytes: Vec<u8>,
     /// The maximum number of bytes that are kept.
     most: usize,
@@ -38,12 +40,31 @@ pub(super) struct Tee {
 impl Tee {
     /// Makes the body of an answer. `kind` is its content type.
     pub(super) fn body(source: Source, pending: Pending, known: Option<Value>, kind: &str) -> Body {
-        Self::body_with(MOST, source, pending, known, kind)
+        let mut tee = Self::new(MAX_LOGGED_BYTES, source, pending, kind);
+        tee.known = known;
+        Body::from_stream(tee)
     }
 
-    fn body_with(most: usize, source: Source, pending: Pending, known: Option<Value>, kind: &str) -> Body {
-        let kind = kind.to_owned();
-        Body::from_stream(Self { source, pending, known, kind, bytes: Vec::new(), most, is_full: false, ended: false })
+    /// Makes the body of an answer of a service, which may have a content encoding. Its bytes go on as they came; the log
+    /// has the answer without its encoding.
+    pub(super) fn encoded(source: Source, pending: Pending, kind: &str, encoding: String) -> Body {
+        let mut tee = Self::new(MAX_LOGGED_BYTES, source, pending, kind);
+        tee.encoding = encoding;
+        Body::from_stream(tee)
+    }
+
+    fn new(most: usize, source: Source, pending: Pending, kind: &str) -> Self {
+        Self {
+            source,
+            pending,
+            known: None,
+            kind: kind.to_owned(),
+            encoding: String::new(),
+            bytes: Vec::new(),
+            most,
+            is_full: false,
+            ended: false,
+        }
     }
 
     /// Keeps a part of the answer for the log. Nothing is kept after a part that does not fit, because a text with a gap
@@ -69,7 +90,11 @@ impl Tee {
         }
         let content = match self.known.take() {
             Some(value) => Content::Known(value),
-            None => Content::Sent { kind: std::mem::take(&mut self.kind), bytes: std::mem::take(&mut self.bytes) },
+            None => Content::Sent {
+                kind: std::mem::take(&mut self.kind),
+                encoding: std::mem::take(&mut self.encoding),
+                bytes: std::mem::take(&mut self.bytes),
+            },
         };
         self.pending.finish(end, content);
     }
@@ -118,8 +143,11 @@ impl<S: Stream<Item = reqwest::Result<Bytes>> + Unpin> Stream for Received<S> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
     use std::sync::Arc;
 
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
     use serde_json::json;
 
     use super::*;
@@ -134,10 +162,35 @@ mod tests {
         let log = Arc::new(Log::new(Some(Box::new(kept.clone())), Masker::default()));
         let pending = Pending::new(log.clone(), exchange(log.begin()));
         let pieces = Pieces { all: ["[1", ",2222222222", "]"].map(str::to_owned).to_vec(), ..Pieces::default() };
-        let body = Tee::body_with(4, pieces.source(), pending, None, "application/json");
+        let body = Body::from_stream(Tee::new(4, pieces.source(), pending, "application/json"));
         let sent = axum::body::to_bytes(body, usize::MAX).await.unwrap();
         assert_eq!(sent, "[1,2222222222]");
         let line = &kept.lines()[0];
         assert_eq!((&line["response"], &line["error"]["kind"]), (&json!("[1"), &json!("malformed")), "{line}");
+    }
+
+    #[tokio::test]
+    async fn an_encoded_answer_goes_on_as_it_came_and_is_kept_without_its_encoding() {
+        let text = json!({"a": "b"}).to_string();
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+        gzip.write_all(text.as_bytes()).unwrap();
+        gzip.flush().unwrap();
+        let early = gzip.get_ref().clone();
+        let whole = gzip.finish().unwrap();
+        for (encoding, bytes, response, error) in [
+            ("gzip", &whole[..], json!({"a": "b"}), Value::Null),
+            ("gzip", &early[..], json!({"a": "b"}), json!("cut")),
+            ("br", &whole[..], json!(format!("({} bytes)", whole.len())), json!("encoding")),
+            ("gzip", text.repeat(9).as_bytes(), json!("(81 bytes)"), json!("encoding")),
+        ] {
+            let kept = SharedBuffer::default();
+            let log = Arc::new(Log::new(Some(Box::new(kept.clone())), Masker::default()));
+            let pending = Pending::new(log.clone(), exchange(log.begin()));
+            let source = Pieces::bytes(Bytes::copy_from_slice(bytes));
+            let body = Tee::encoded(source, pending, "application/json", encoding.to_owned());
+            assert_eq!(axum::body::to_bytes(body, usize::MAX).await.unwrap(), bytes);
+            let line = &kept.lines()[0];
+            assert_eq!((&line["response"], &line["error"]["kind"]), (&response, &error), "{line}");
+        }
     }
 }

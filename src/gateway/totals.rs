@@ -152,7 +152,6 @@ impl Sum {
 }
 
 impl Totals {
-    /// Adds an exchange.
     pub fn add(&mut self, exchange: &Exchange) {
         if let Some(script) = &exchange.script {
             self.script.add(script);
@@ -170,8 +169,10 @@ impl Totals {
         }
         let wants = Purpose::of_logged(&exchange.method, &exchange.path);
         let is_free = wants == Purpose::Unknown && Purpose::is_free(&exchange.path);
-        let is_unread = |failure: &&Failure| failure.kind == FailureKind::Encoding && !is_free;
-        if let Some(failure) = exchange.error.as_ref().filter(is_unread) {
+        let encoded = exchange.error.as_ref().filter(|failure| failure.kind == FailureKind::Encoding);
+        // If the request was read, the content encoding of the answer could not be undone.
+        let is_request = exchange.request.is_string();
+        if let Some(failure) = encoded.filter(|_| is_request && !is_free) {
             let why = failure.message.clone().unwrap_or_default();
             match exchange.is_answered() {
                 true => self.unread.get_or_insert((0, why)).0 += 1,
@@ -195,8 +196,9 @@ impl Totals {
         self.without_usage += u64::from(given_up);
         self.cut += u64::from(given_up);
         let malformed = exchange.error.as_ref().is_some_and(|error| error.kind == FailureKind::Malformed);
+        let undecoded = encoded.is_some() && !is_request;
         let is_post = exchange.method == "POST";
-        if from_service && ((wants == Purpose::Unknown && is_post) || malformed) {
+        if from_service && ((wants == Purpose::Unknown && is_post) || malformed || undecoded) {
             let first = || (0, format!("{} {}", exchange.method, exchange.path));
             self.not_recordable.get_or_insert_with(first).0 += 1;
         }

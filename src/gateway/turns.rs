@@ -93,7 +93,7 @@ fn push(all: &mut String, text: &str) {
 const MARK: &str = "scripted_";
 
 /// The number of turns above every script. A larger number is in no id that this server made.
-const MOST_TURNS: usize = 1 << 24;
+const MAX_TURNS: usize = 1 << 24;
 
 /// Returns the id of a call. The id contains the turn, so that the next request shows it.
 pub(super) fn call_id(prefix: &str, sub_agent: Option<usize>, turn: usize, call: usize, again: usize) -> String {
@@ -105,7 +105,7 @@ pub(super) fn call_id(prefix: &str, sub_agent: Option<usize>, turn: usize, call:
 /// Returns the turn of a call with this id, if this server made the id.
 pub(super) fn turn_of(id: &str) -> Option<usize> {
     // Turns are counted from this number on, so it must not be the largest.
-    numbers(id)?.next()?.parse::<usize>().ok().filter(|turn| *turn < MOST_TURNS)
+    numbers(id)?.next()?.parse::<usize>().ok().filter(|turn| *turn < MAX_TURNS)
 }
 
 /// Returns the number of a call in its turn, if this server made the id.

@@ -11,7 +11,7 @@ use super::Api;
 use super::purpose::Purpose;
 use crate::proxy::proxy_for;
 use crate::secrets::urls::{credentials_in, without_credentials};
-use crate::secrets::{SHORTEST, looks_secret};
+use crate::secrets::{MIN_SECRET_BYTES, looks_secret};
 
 /// The variable with the headers that the user adds.
 const HEADERS: &str = "EVALS_UPSTREAM_HEADERS";
@@ -53,11 +53,12 @@ pub struct Upstream {
     client: reqwest::Client,
 }
 
-/// A service.
 #[derive(Clone)]
 struct Service {
     /// The address, without a trailing slash.
     base_url: String,
+    /// True if the address is the service's own, and not one that the user named.
+    is_own: bool,
     /// The user's key.
     key: Option<String>,
     /// The variables that may hold the key.
@@ -118,7 +119,7 @@ impl Upstream {
             |names: &[&'static str], own: &str, variables: &'static [&'static str]| -> Result<Service, UpstreamError> {
                 let base_url = base_url(env, names, own)?;
                 let key = variables.iter().find_map(|name| get(name)).map(str::to_owned);
-                Ok(Service { base_url, key, variables })
+                Ok(Service { is_own: base_url == own, base_url, key, variables })
             };
         let anthropic =
             service(&["EVALS_UPSTREAM_ANTHROPIC", "ANTHROPIC_BASE_URL"], ANTHROPIC, &["ANTHROPIC_API_KEY"])?;
@@ -132,7 +133,7 @@ impl Upstream {
         Ok(Self { anthropic, openai, gemini, headers, placeholders: Vec::new(), client: client(env)? })
     }
 
-    /// Returns the services for an agent that sends these values where it was given no key.
+    /// Returns the services for an agent that sends one of these values in place of a key if it has none.
     #[must_use]
     pub fn with_placeholders(&self, placeholders: Vec<String>) -> Self {
         Self { placeholders, ..self.clone() }
@@ -181,10 +182,11 @@ impl Upstream {
             if is_of_the_connection(name) {
                 continue;
             }
-            let value = match value.to_str() {
-                Ok(text) => HeaderValue::from_str(&self.with_key(service, text)?).unwrap_or_else(|_| value.clone()),
-                Err(_) => value.clone(),
-            };
+            let text = value.to_str().ok().map(|text| self.with_key(service, text)).transpose()?;
+            if self.is_key_of_another(service, name.as_str(), text.as_deref().unwrap_or_default()) {
+                continue;
+            }
+            let value = text.and_then(|text| HeaderValue::from_str(&text).ok()).unwrap_or_else(|| value.clone());
             headers.append(name.clone(), value);
         }
         // What the service says is evidence, so it should come as text.
@@ -212,15 +214,53 @@ impl Upstream {
         Ok(format!("{scheme}{key}"))
     }
 
-    /// Replaces a placeholder in the query of a path.
+    /// Replaces a placeholder in the query of a path, and leaves out the key of another service.
     fn path_with_key(&self, service: &Service, path: &str) -> Result<String, SendError> {
         let Some((path, query)) = path.split_once('?') else { return Ok(path.to_owned()) };
-        let parts = query.split('&').map(|part| match part.split_once('=') {
-            Some((name, value)) => Ok(format!("{name}={}", self.with_key(service, value)?)),
-            None => Ok(part.to_owned()),
-        });
-        Ok(format!("{path}?{}", parts.collect::<Result<Vec<_>, SendError>>()?.join("&")))
+        let mut parts = Vec::new();
+        for part in query.split('&') {
+            let Some((name, value)) = part.split_once('=') else {
+                parts.push(part.to_owned());
+                continue;
+            };
+            let value = self.with_key(service, value)?;
+            if !self.is_key_of_another(service, name, &value) {
+                parts.push(format!("{name}={value}"));
+            }
+        }
+        if parts.is_empty() {
+            return Ok(path.to_owned());
+        }
+        Ok(format!("{path}?{}", parts.join("&")))
     }
+
+    /// Returns true if the value of a header, or of a part of the query, is a key of another service, which `service` must not
+    /// receive: the user's key of that service, or a key under the name that only that service uses. At an address that the user
+    /// named, such a name may hold the key of a proxy.
+    fn is_key_of_another(&self, service: &Service, name: &str, value: &str) -> bool {
+        let bare = value.split_once(' ').map_or(value, |(_, bare)| bare);
+        if service.key.as_deref() == Some(bare) {
+            return false;
+        }
+        let is_elsewhere = |other: &Service| origin(&other.base_url) != origin(&service.base_url);
+        let named_by = match name {
+            "x-api-key" => Some(&self.anthropic),
+            "x-goog-api-key" | "key" => Some(&self.gemini),
+            _ => None,
+        };
+        let all = [&self.anthropic, &self.openai, &self.gemini];
+        let is_key = |other: &Service| bare.len() >= MIN_SECRET_BYTES && other.key.as_deref() == Some(bare);
+        all.into_iter().any(|other| is_key(other) && is_elsewhere(other))
+            || (service.is_own && named_by.is_some_and(is_elsewhere))
+    }
+}
+
+/// Returns the scheme, the host and the port of an address.
+fn origin(address: &str) -> String {
+    let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+    format!("{scheme}://{host}").to_ascii_lowercase()
 }
 
 /// Returns the address of a service without a trailing slash: the first of the variables that is set, or the service's own
@@ -286,7 +326,7 @@ pub fn address_secrets(address: &str) -> Vec<String> {
     let query = address.split('#').next().and_then(|it| it.split_once('?')).map_or("", |(_, query)| query);
     for (name, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
         let is_secret = looks_secret(name) || NAMES.iter().any(|it| name.eq_ignore_ascii_case(it));
-        if is_secret && value.len() >= SHORTEST && !found.iter().any(|known| known.contains(value)) {
+        if is_secret && value.len() >= MIN_SECRET_BYTES && !found.iter().any(|known| known.contains(value)) {
             found.push(value.to_owned());
         }
     }
@@ -340,7 +380,7 @@ pub(super) fn is_of_the_connection(name: &HeaderName) -> bool {
     NAMES.contains(name) || matches!(name.as_str(), "keep-alive" | "proxy-connection")
 }
 
-/// Returns an error with its causes.
+/// Returns the messages of an error and its causes, joined by `: `. Repeated messages are left out.
 pub fn causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -421,5 +461,36 @@ mod tests {
         assert_eq!(path.as_deref(), Some("/no-key/models?alt=sse&x=no-key2"));
         let told = keyed(&with, Api::OpenaiChat, "Bearer no-key").unwrap_err();
         assert_eq!(told, "no key for this service: set OPENAI_API_KEY");
+    }
+
+    #[test]
+    fn a_key_goes_to_no_other_service() {
+        let keys = [("ANTHROPIC_API_KEY", "sk-ant-key"), ("OPENAI_API_KEY", "sk-oai-key")];
+        let own = upstream(&keys).unwrap();
+        let named = upstream(&[&keys[..], &[("OPENAI_BASE_URL", "http://proxy.example/v1")]].concat()).unwrap();
+        let one =
+            [("ANTHROPIC_BASE_URL", "http://Proxy.example/claude"), ("OPENAI_BASE_URL", "http://proxy.example/v1")];
+        let one = upstream(&[&keys[..], &one].concat()).unwrap();
+        for (of, api, name, value, is_left_out) in [
+            (&own, Api::OpenaiChat, "x-api-key", "sk-ant-key", true),
+            (&own, Api::OpenaiChat, "authorization", "Bearer sk-ant-key", true),
+            (&own, Api::OpenaiChat, "x-api-key", "unknown", true),
+            (&own, Api::OpenaiChat, "key", "unknown", true),
+            (&own, Api::Anthropic, "x-goog-api-key", "unknown", true),
+            (&own, Api::Anthropic, "x-api-key", "unknown", false),
+            (&own, Api::Anthropic, "x-api-key", "sk-ant-key", false),
+            (&own, Api::OpenaiChat, "authorization", "Bearer sk-oai-key", false),
+            (&own, Api::OpenaiChat, "authorization", "Bearer unknown", false),
+            (&own, Api::Gemini, "key", "unknown", false),
+            (&named, Api::OpenaiChat, "x-api-key", "unknown", false),
+            (&named, Api::OpenaiChat, "x-api-key", "sk-ant-key", true),
+            (&one, Api::OpenaiChat, "x-api-key", "sk-ant-key", false),
+        ] {
+            let found = of.is_key_of_another(of.service(api), name, value);
+            assert_eq!(found, is_left_out, "{} {name}: {value}", of.service(api).base_url);
+        }
+        let path = |path: &str| own.path_with_key(&own.openai, path).ok();
+        assert_eq!(path("/v1/models?key=k&a=1").as_deref(), Some("/v1/models?a=1"));
+        assert_eq!(path("/v1/models?key=k").as_deref(), Some("/v1/models"));
     }
 }

@@ -12,6 +12,7 @@ use reqwest::redirect;
 use serde_json::Value;
 
 use super::{AskError, Service};
+use crate::gateway::encoding::{self, Obstacle};
 use crate::gateway::upstream::{causes, joined};
 use crate::secrets::urls::without_credentials;
 
@@ -28,7 +29,6 @@ pub(super) struct Http {
 /// A header of a request.
 pub(super) type HeaderLine = (&'static str, String);
 
-/// A response.
 pub(super) struct HttpResponse {
     pub(super) status: u16,
     pub(super) retry_after: Option<Duration>,
@@ -85,12 +85,26 @@ impl Http {
             .map(Duration::from_millis)
             .or_else(|| header("retry-after").and_then(seconds));
         let status = response.status().as_u16();
+        let encoding = encoding::name_of(response.headers());
         let mut body = Vec::new();
         while let Some(bytes) = response.chunk().await.map_err(|error| self.error_within(error))? {
             if body.len() + bytes.len() > MAX_ANSWER {
                 return Err(AskError::Cut(format!("the answer is larger than {MAX_ANSWER} bytes")));
             }
             body.extend_from_slice(&bytes);
+        }
+        // Some services compress answers unasked.
+        if !encoding.is_empty() && !body.is_empty() {
+            body = match encoding::undone(&encoding, &body, MAX_ANSWER) {
+                (plain, None) => plain,
+                (_, Some(Obstacle::EndsEarly)) => {
+                    return Err(AskError::Cut(format!("its content encoding `{encoding}` ends too early")));
+                }
+                (_, Some(Obstacle::TooLarge)) => {
+                    return Err(AskError::Cut(format!("the answer is larger than {MAX_ANSWER} bytes")));
+                }
+                (_, Some(Obstacle::Unknown | Obstacle::Damaged(_))) => body,
+            };
         }
         Ok(HttpResponse { status, retry_after, body })
     }

@@ -198,7 +198,6 @@ pub(super) fn masker() -> Masker {
     Masker::of_env(all.map(|(name, value)| (name.as_str(), value.as_str())), &named)
 }
 
-/// Returns the path of the log beside a cassette.
 fn log_beside(cassette: &Path) -> PathBuf {
     cassette.with_file_name("llm.jsonl")
 }

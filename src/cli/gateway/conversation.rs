@@ -31,7 +31,7 @@ struct ShownExchange {
 pub(super) fn show(file: &Path) -> Result<u8, CliError> {
     let exchanges = read(file)?;
     let mut out = output::stdout(Content::Text);
-    let mut text = String::new();
+    let mut text = if exchanges.is_empty() { "no exchange\n".to_owned() } else { String::new() };
     let mut before: Vec<&Value> = Vec::new();
     for exchange in &exchanges {
         text.push_str(&format!("── {} ── {}\n", exchange.n, exchange.title.replace(['\r', '\n'], " ")));
@@ -61,6 +61,10 @@ fn read(file: &Path) -> Result<Vec<ShownExchange>, CliError> {
         |error: std::io::Error| CliError::unreadable(format!("{} cannot be read: {error}", file.display()));
     let opened = regular::open(file).map_err(unreadable)?;
     let first = BufReader::new(opened).lines().next().transpose().map_err(unreadable)?.unwrap_or_default();
+    // The log of a session without a request has no line.
+    if first.trim().is_empty() && regular::read(file).map_err(unreadable)?.iter().all(u8::is_ascii_whitespace) {
+        return Ok(Vec::new());
+    }
     let head: Option<Value> = serde_json::from_str(&first).ok();
     if head.as_ref().is_none_or(|head| head.get("source").is_none()) {
         let cassette = cassette::load(file).map_err(CliError::unreadable)?;

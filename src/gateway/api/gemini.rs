@@ -76,7 +76,6 @@ fn forced(body: &Value) -> Option<String> {
     named.filter(|_| text(config, "mode") == "ANY").map(str::to_owned)
 }
 
-/// Returns the model in a path.
 pub(super) fn model_of(path: &str) -> Option<&str> {
     parts_of(path).map(|(_, model, _)| model)
 }

@@ -29,7 +29,6 @@ pub struct Joined {
     pub error: Option<StreamError>,
 }
 
-/// An error in a stream.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StreamError {
     /// The service sent an error, in its JSON form.

@@ -203,7 +203,6 @@ pub(super) fn argument(call: &Call) -> String {
     }
 }
 
-/// Returns the text of a refusal.
 pub(super) fn refusal_text(reply: &Reply) -> &str {
     reply.text.as_deref().unwrap_or("I can't help with that.")
 }

@@ -82,14 +82,14 @@ impl TokenUsage {
 }
 
 /// The largest count. Larger numbers are no counts, and a cost that is made of them is wrong.
-const LARGEST: u64 = 1 << 53;
+const MAX_TOKEN_COUNT: u64 = 1 << 53;
 
 /// Returns a count at a place of a usage object.
 pub(super) fn count(usage: &Value, pointer: &str) -> Option<u64> {
     let value = usage.pointer(pointer)?;
     // Some services write counts as numbers with a fraction of zero.
     let fraction = || value.as_f64().filter(|number| *number >= 0.0 && number.fract() == 0.0).map(whole);
-    value.as_u64().or_else(fraction).filter(|count| *count <= LARGEST)
+    value.as_u64().or_else(fraction).filter(|count| *count <= MAX_TOKEN_COUNT)
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked by the caller, and saturating")]
@@ -108,7 +108,7 @@ mod tests {
         let usage = json!({"a": [0, 12, 12.0, 9_007_199_254_740_992_u64, 1.5, -1.0, 1e30, u64::MAX, "7", null]});
         let counts: Vec<Option<u64>> = (0..11).map(|at| count(&usage, &format!("/a/{at}"))).collect();
         let unknown = [None; 7];
-        assert_eq!(counts[..4], [Some(0), Some(12), Some(12), Some(LARGEST)]);
+        assert_eq!(counts[..4], [Some(0), Some(12), Some(12), Some(MAX_TOKEN_COUNT)]);
         assert_eq!(counts[4..], unknown);
     }
 }

@@ -1,10 +1,8 @@
 //! Conditions of a script's turns on the results of earlier tool calls. Pure.
 
-use std::fmt;
-
 #[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Deserializer, Visitor};
+use serde::de::Error;
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
@@ -12,6 +10,7 @@ use crate::gateway::ToolResult;
 use crate::judgement::Judgement;
 use crate::values::Pattern;
 use crate::word::word;
+use crate::yaml::forms::{Forms, ParsedNumber, deserialize_forms};
 
 /// A condition on the results of earlier calls. It holds if one result fits all of its keys.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -88,40 +87,28 @@ impl When {
     }
 }
 
-impl<'de> Deserialize<'de> for Of {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct OfVisitor;
+impl Forms<'_> for Of {
+    const EXPECTED: &'static str = "`last`, `any` or the number of a turn, from 0";
 
-        impl Visitor<'_> for OfVisitor {
-            type Value = Of;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("`last`, `any` or the number of a turn, from 0")
-            }
-
-            fn visit_str<E: de::Error>(self, word: &str) -> Result<Of, E> {
-                match word {
-                    "last" => Ok(Of::Last),
-                    "any" => Ok(Of::Any),
-                    _ => {
-                        Err(E::custom(format!("`{word}` is neither `last` nor `any` nor the number of a turn, from 0")))
-                    }
-                }
-            }
-
-            fn visit_u64<E: de::Error>(self, turn: u64) -> Result<Of, E> {
-                usize::try_from(turn).map(Of::Turn).map_err(E::custom)
-            }
-
-            fn visit_i64<E: de::Error>(self, turn: i64) -> Result<Of, E> {
-                usize::try_from(turn)
-                    .map(Of::Turn)
-                    .map_err(|_| E::custom(format!("{turn} is not the number of a turn")))
-            }
+    fn from_text<E: Error>(word: &str) -> Result<Self, E> {
+        match word {
+            "last" => Ok(Of::Last),
+            "any" => Ok(Of::Any),
+            _ => Err(E::custom(format!("`{word}` is neither `last` nor `any` nor the number of a turn, from 0"))),
         }
-        deserializer.deserialize_any(OfVisitor)
+    }
+
+    fn from_number<E: Error>(number: ParsedNumber) -> Result<Self, E> {
+        let turn = match number {
+            ParsedNumber::Unsigned(turn) => usize::try_from(turn),
+            ParsedNumber::Signed(turn) => usize::try_from(turn),
+            ParsedNumber::Float(_) => return Err(number.refused(Self::EXPECTED)),
+        };
+        turn.map(Of::Turn).map_err(|_| E::custom(format!("{number} is not the number of a turn")))
     }
 }
+
+deserialize_forms!(Of, deserialize_any);
 
 #[cfg(test)]
 impl JsonSchema for Of {

@@ -57,6 +57,15 @@ fn the_exit_code_is_the_command_s_and_a_miss_is_told() {
 }
 
 #[test]
+fn a_log_without_a_request_is_shown_as_such_and_not_played() {
+    let project = Project::with(&[("llm.jsonl", ""), ("empty.jsonl", "{\"cassette\":1}\n")]);
+    for file in ["llm.jsonl", "empty.jsonl"] {
+        assert_eq!(project.evals(&["gateway", "show", file]).exits(0).out, "no exchange\n", "{file}");
+    }
+    project.evals(&["gateway", "replay", "llm.jsonl", "--", "true"]).exits(2).says("the cassette is empty");
+}
+
+#[test]
 fn while_a_cassette_is_played_the_command_has_no_key() {
     let (project, _service) = stand();
     project.evals(&["gateway", "record", "--", "sh", "-c", COMMAND]).exits(0);

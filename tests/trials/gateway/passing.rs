@@ -205,6 +205,57 @@ fn an_answer_that_breaks_off_is_kept_as_far_as_it_came() {
 }
 
 #[test]
+fn an_answer_that_the_service_compresses_is_kept_without_its_encoding() {
+    const GZIP: &str = "content-type: text/event-stream\r\ncontent-encoding: gzip\r\n";
+    let service = Service::start(|_| (200, GZIP, STREAM.to_vec()));
+    let project = reaching(&service, "");
+    let agent = project.read("agent.py");
+    let reads = agent
+        .replace("import json\n", "import gzip\nimport json\n")
+        .replace("answer = urllib.request.urlopen(request)", "answer = gzip.open(urllib.request.urlopen(request))");
+    project.write("agent.py", &reads);
+    project.evals(&["run", "--gateway", "record"]).exits(0);
+    let log: Vec<Value> = crate::project::lines(&project.of_trial(TRIAL, "llm.jsonl"));
+    assert_eq!(log[0]["response"]["content"], json!([{"type": "text", "text": "It is 42."}]), "{log:?}");
+    assert_eq!((&log[0]["usage"]["output_tokens"], &log[0]["error"]), (&json!(9), &Value::Null), "{log:?}");
+    assert!(project.read("cases/a.cassettes/small.jsonl").contains("It is 42."));
+
+    // The agent can read an encoding that the gateway cannot.
+    const BROTLI: &str = "content-type: text/event-stream\r\ncontent-encoding: br\r\n";
+    let service = Service::start(|_| (200, BROTLI, STREAM.to_vec()));
+    let project = reaching(&service, "");
+    project.evals(&["run", "--gateway", "observe"]).exits(0);
+    let log: Vec<Value> = crate::project::lines(&project.of_trial(TRIAL, "llm.jsonl"));
+    assert_eq!((&log[0]["status"], &log[0]["error"]["kind"]), (&json!(200), &json!("encoding")), "{log:?}");
+    assert!(log[0]["response"].as_str().unwrap().ends_with(" bytes)"), "{log:?}");
+    assert!(log[0]["request"].is_object(), "{log:?}");
+    assert!(!project.result(TRIAL)["warnings"].to_string().contains("unread_requests"));
+}
+
+#[test]
+fn a_list_of_models_is_asked_of_the_service_of_the_manifest() {
+    fn answer(request: &Request) -> (u16, &'static str, Vec<(u64, &'static str)>) {
+        match request.line.starts_with("GET ") {
+            true => (200, "content-type: application/json\r\n", vec![(0, "{\"data\":[]}")]),
+            false => streams(request),
+        }
+    }
+    let (anthropic, openai) = (Service::start(answer), Service::start(answer));
+    let mut project = reaching(&anthropic, "");
+    project.env("EVALS_UPSTREAM_OPENAI", &format!("{}/v1", openai.base_url()));
+    let asks = "def main():\n    url = os.environ[\"AGENT_URL\"] + \"/v1/models\"\n    \
+                urllib.request.urlopen(urllib.request.Request(url, headers={\"x-api-key\": os.environ[\"AGENT_API_KEY\"]}))\n";
+    project.write("agent.py", &project.read("agent.py").replace("def main():\n", asks));
+    project.evals(&["run", "--gateway", "observe"]).exits(0);
+    assert_eq!(openai.requests().len(), 0, "{:?}", openai.requests());
+    let asked = &anthropic.requests()[0];
+    assert_eq!(asked.line, "GET /v1/models HTTP/1.1");
+    assert!(asked.headers.contains(&format!("x-api-key: {KEY}\n")), "{}", asked.headers);
+    let log: Vec<Value> = crate::project::lines(&project.of_trial(TRIAL, "llm.jsonl"));
+    assert_eq!(log[0]["api"], "anthropic", "{log:?}");
+}
+
+#[test]
 fn an_error_of_the_service_is_kept_with_what_the_agent_does_next() {
     fn busy(_: &Request) -> (u16, &'static str, Vec<(u64, &'static str)>) {
         let body = "{\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\",\"message\":\"slow down\"}}";
@@ -428,7 +479,7 @@ fn requests_beside_the_model_are_free_unless_they_look_like_one_to_a_model() {
     project.evals(&["run", "--gateway", "observe", "--label", "asks"]).exits(0);
     let (trace, result) = result_of("asks", "default");
     assert!(result["metrics"]["lower_bounds"].to_string().contains("total_tokens"), "{result}");
-    let told = "1 answer at paths that no API describes had no token counts, so the totals are lower bounds; the first: \
+    let told = "1 answer at paths of no known API had no token counts, so the totals are lower bounds; the first: \
                 POST /v1/completions";
     assert!(trace.contains(told), "{trace}");
 }

@@ -5,6 +5,9 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
 /// A service. It answers until the test ends.
 pub struct Service {
     address: String,
@@ -20,7 +23,8 @@ pub struct Request {
     pub body: String,
 }
 
-/// The answer to a request: the head without its first line, and the parts of the body with the pause before each.
+/// The answer to a request: the head without its first line, and the parts of the body with the pause before each. With
+/// `content-encoding: gzip` in the head, the parts are compressed.
 pub type Answer = fn(&Request) -> (u16, &'static str, Vec<(u64, &'static str)>);
 
 impl Service {
@@ -77,15 +81,33 @@ fn serve(mut stream: TcpStream, answer: Answer, kept: &Mutex<Vec<Request>>) -> O
     kept.lock().unwrap().push(request);
     let head = format!("HTTP/1.1 {status} X\r\n{head}connection: close\r\ntransfer-encoding: chunked\r\n\r\n");
     stream.write_all(head.as_bytes()).ok()?;
+    let mut gzip = head.contains("content-encoding: gzip").then(|| GzEncoder::new(Vec::new(), Compression::fast()));
     let whole = parts.last().is_none_or(|(_, text)| *text != CUT);
     for (pause, text) in parts.iter().filter(|(_, text)| *text != CUT) {
         std::thread::sleep(Duration::from_millis(*pause));
-        stream.write_all(format!("{:x}\r\n{text}\r\n", text.len()).as_bytes()).ok()?;
+        let bytes = match &mut gzip {
+            Some(gzip) => {
+                gzip.write_all(text.as_bytes()).and_then(|()| gzip.flush()).ok()?;
+                std::mem::take(gzip.get_mut())
+            }
+            None => text.as_bytes().to_vec(),
+        };
+        chunk(&mut stream, &bytes)?;
     }
     if whole {
+        if let Some(gzip) = gzip {
+            chunk(&mut stream, &gzip.finish().ok()?)?;
+        }
         stream.write_all(b"0\r\n\r\n").ok()?;
     }
     Some(())
+}
+
+/// Sends a part of a body.
+fn chunk(stream: &mut TcpStream, bytes: &[u8]) -> Option<()> {
+    stream.write_all(format!("{:x}\r\n", bytes.len()).as_bytes()).ok()?;
+    stream.write_all(bytes).ok()?;
+    stream.write_all(b"\r\n").ok()
 }
 
 /// The last part of an answer that breaks off.
