@@ -11,7 +11,7 @@ use crate::regular;
 
 /// The maximum size of inline files in one prompt, in bytes; further files are sent as links, if the protocol
 /// supports them.
-pub const MOST_INLINE: u64 = 8 << 20;
+pub const MAX_INLINE_BYTES: u64 = 8 << 20;
 
 /// A file that is sent with the prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +54,6 @@ impl Content {
         self.bytes().len() as u64
     }
 
-    /// Returns the content in base64.
     pub fn base64(&self) -> String {
         STANDARD.encode(self.bytes())
     }

@@ -61,9 +61,9 @@ pub struct Audited {
     pub case: String,
     /// The case file.
     pub path: String,
-    /// True if at least one agent was run. If none was, the case is neither sound nor unsound.
+    /// True if the agents decide whether the case is sound. If they do not, it is neither sound nor unsound.
     pub audited: bool,
-    /// True if at least one agent was run, and every agent that was run got the required verdict.
+    /// True if the case was audited, and every agent that was run got the required verdict.
     pub sound: bool,
     /// The result of each agent.
     pub agents: Vec<Tried>,
@@ -82,7 +82,7 @@ pub struct Audited {
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Tried {
-    /// The agent.
+    /// The built-in agent that made the workspace.
     pub agent: Agent,
     /// The variant, if the agent has several.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -100,7 +100,7 @@ pub struct Tried {
     /// Graders that were not audited, because they judge something that a folder of files does not show.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_audited: Vec<String>,
-    /// A note.
+    /// The error, limit or missing file that explains the verdict. Absent if graders explain it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -121,9 +121,10 @@ impl Audited {
     /// Makes the audit of a case from the results of its agents and the graders that were left out because they
     /// call a model.
     pub fn of(case: &str, path: String, agents: Vec<Tried>, asks_models: Vec<String>) -> Self {
-        let sound = agents.iter().all(|tried| tried.sound);
-        let case = case.to_owned();
-        Self { case, path, audited: true, sound, agents, asks_models, findings: Vec::new(), mutants: None }
+        let all_sound = agents.iter().all(|tried| tried.sound);
+        let audited = !(all_sound && agents.iter().any(Tried::shows_nothing_that_counts));
+        let (case, sound) = (case.to_owned(), all_sound && audited);
+        Self { case, path, audited, sound, agents, asks_models, findings: Vec::new(), mutants: None }
     }
 
     /// Makes the result of a case of which no agent can be run, because only judge models grade it.
@@ -132,6 +133,11 @@ impl Audited {
         let agent = |agent| Tried { sound: false, ..Tried::without(agent, why, Vec::new()) };
         let agents = Agent::ALL.map(agent).into();
         Self { audited: false, ..Self::of(case, path, agents, asks_models) }
+    }
+
+    /// Returns true if the case has a reference solution of files alone, and no grader that counts reads files.
+    pub fn has_blind_oracle(&self) -> bool {
+        self.agents.iter().any(Tried::shows_nothing_that_counts)
     }
 
     /// Returns true if an agent came to a wrong verdict, or could not be tried.
@@ -197,7 +203,12 @@ impl Tried {
         }
     }
 
-    /// Makes the result for a missing oracle, which is not an error.
+    /// Returns true if an oracle shows nothing of what the graders that count judge.
+    fn shows_nothing_that_counts(&self) -> bool {
+        self.agent == Agent::Oracle && self.sound && self.verdict.is_none() && !self.not_audited.is_empty()
+    }
+
+    /// Makes the result for an oracle that is missing or shows nothing that counts, which is not an error.
     pub fn without(agent: Agent, why: impl Into<String>, not_audited: Vec<String>) -> Self {
         let note = Some(why.into());
         Self {

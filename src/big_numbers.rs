@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use memchr::memchr2;
 
-/// The number of digits from which a whole number may be too large: `-9223372036854775809` has so many.
-const MANY: usize = 19;
+/// The minimum number of digits of a whole number that 64 bits cannot hold: `-9223372036854775809` has 19.
+const MIN_DIGITS: usize = 19;
 
 /// Returns a line of JSON in which each whole number that no 64-bit integer holds is a text with the same digits. A reader
 /// would take it as a fraction with about 17 digits, so different numbers would be the same.
@@ -39,20 +39,21 @@ pub fn as_texts(line: &str) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// Returns true if a text may have a whole number that no 64-bit integer holds: so many digits in a row. Every such row
-/// includes a byte at a multiple of [`MANY`].
+/// Returns true if a text may have a whole number that no 64-bit integer holds: [`MIN_DIGITS`] digits in a row. Every such row
+/// includes a byte at a multiple of that number.
 fn may_be_in(text: &str) -> bool {
     let bytes = text.as_bytes();
-    (MANY - 1..bytes.len()).step_by(MANY).any(|at| {
+    (MIN_DIGITS - 1..bytes.len()).step_by(MIN_DIGITS).any(|at| {
         let digits = |bytes: &mut dyn Iterator<Item = &u8>| bytes.take_while(|byte| byte.is_ascii_digit()).count();
-        bytes[at].is_ascii_digit() && digits(&mut bytes[..at].iter().rev()) + digits(&mut bytes[at..].iter()) >= MANY
+        bytes[at].is_ascii_digit()
+            && digits(&mut bytes[..at].iter().rev()) + digits(&mut bytes[at..].iter()) >= MIN_DIGITS
     })
 }
 
 /// Returns true for a whole number of JSON that neither `i64` nor `u64` holds.
 fn is_big(number: &str) -> bool {
     let digits = number.strip_prefix('-').unwrap_or(number);
-    digits.len() >= MANY
+    digits.len() >= MIN_DIGITS
         && digits.bytes().all(|byte| byte.is_ascii_digit())
         && !digits.starts_with('0')
         && number.parse::<u64>().is_err()

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -32,6 +32,7 @@ mod graders;
 mod check_judges;
 pub mod file;
 mod helpers;
+pub mod kept;
 mod load;
 pub(crate) mod mcp_servers;
 pub mod provenance;
@@ -42,9 +43,10 @@ pub use check::KEEP_APART;
 pub use check_judges::{check_judges, check_named_judges, unfit};
 pub use evidence_keys::EvidenceKeys;
 pub use graders::{GraderFolder, GraderPlace, WrittenGrader};
+pub use kept::Kept;
 pub use load::{LoadContext, LoadError, Loaded, case_files, check_harnesses, load, load_all, load_known};
 
-/// A case.
+/// A case, as loaded from its file and its suites.
 #[derive(Debug, Clone)]
 pub struct Case {
     /// The id: as written, or the path below the root without extension.
@@ -57,7 +59,6 @@ pub struct Case {
     pub tags: Vec<String>,
     /// The user's prompts, in order; at least one.
     pub turns: Vec<String>,
-    /// The system prompt, if the case has one.
     pub system_prompt: Option<String>,
     /// The folder the agent works in.
     pub workspace: Workspace,
@@ -105,7 +106,6 @@ pub struct Case {
     pub retries: Retries,
     /// True if a failure of this case alone fails the gates, whatever the score is.
     pub critical: bool,
-    /// The quarantine, if the case has one.
     pub quarantine: Option<quarantine::Quarantine>,
     /// The review that the case needs, if it is a draft.
     pub review: Option<Review>,
@@ -126,6 +126,8 @@ pub struct Case {
     pub named_policy: Option<(String, String)>,
     /// The graders, with every named grader replaced by its definition.
     pub graders: Vec<Arc<Grader>>,
+    /// The result of [`Case::kept`], which the case shares with its forms in the arms of an experiment.
+    pub kept_files: Arc<OnceLock<Kept>>,
 }
 
 impl Case {
@@ -146,17 +148,23 @@ impl Case {
         [Some(self.file.as_path()), self.hidden.as_deref(), oracle].into_iter().flatten().chain(scripts)
     }
 
+    /// Returns the files that the agent must not see, for comparing them with what it gets. They are listed once.
+    pub fn kept(&self) -> &Kept {
+        self.kept_files.get_or_init(|| Kept::of(self))
+    }
+
     /// Returns why a file or folder that a variant lays under this key cannot be given to the agent of the case, if it would show
     /// files of the case or of its graders.
     pub fn shown_by(&self, key: &str, given: &Path) -> Option<String> {
-        let evals = self.evals_in(given).filter(|_| key == "skills");
+        let evals = if key == "skills" { self.evals_in(given) } else { Vec::new() };
         let of_graders = check::files_of_graders(self.graders.iter().map(Arc::as_ref));
-        check::shows(given, evals.as_deref(), self.kept_from_agent().chain(of_graders))
+        check::shows(given, &evals, self.kept_from_agent().chain(of_graders))
     }
 
-    /// Returns the part of a skill's folder that is not laid for the case, as a path within the folder: its first folder on
-    /// the way to the case or one of its suites, such as `evals`.
-    pub fn evals_in(&self, skill: &Path) -> Option<PathBuf> {
+    /// Returns the parts of a skill's folder that are not laid for the case, as paths within the folder: its first folder on the
+    /// way to the case or one of its suites, such as `evals`, and then each further folder with cases. Empty if the case is not
+    /// in such a folder of the skill.
+    pub fn evals_in(&self, skill: &Path) -> Vec<PathBuf> {
         check::evals_in(skill, self.sources.iter().map(|source| source.file.as_path()))
     }
 
@@ -167,7 +175,7 @@ impl Case {
         if variant.is_empty() { format!("{stem}.demo.yaml") } else { format!("{stem}.{variant}.demo.yaml") }
     }
 
-    /// Returns the script of a scripted model.
+    /// Returns the path of the script if the model is scripted.
     pub fn model_script(&self) -> Option<&PathBuf> {
         match &self.model {
             Some(CaseModel::Script(script)) => Some(script),

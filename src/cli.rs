@@ -119,7 +119,7 @@ enum Command {
     Init(init::InitArgs),
     /// Print completions for a shell
     Completions {
-        /// The shell
+        /// Shell of the completions
         shell: clap_complete::Shell,
         /// Complete also the names of harnesses, runs, cases, tags and models: the shell asks evals for them
         #[arg(long)]

@@ -119,7 +119,7 @@ impl CommandLine {
         }
     }
 
-    /// Returns true if one of the marked commands runs, whichever of its readings a command has.
+    /// Returns true if a marked command certainly runs: if commands can be read in several ways, in each of them.
     fn is_certain(&self, mut marked: Vec<bool>) -> bool {
         // A choice within another one comes before it.
         for Choice { readings } in &self.choices {

@@ -96,7 +96,7 @@ impl Outcome {
 pub struct EvidenceLine {
     /// The file, relative to the check's folder.
     pub file: String,
-    /// The line, from 1.
+    /// The number of the line, from 1.
     pub line: u64,
 }
 
@@ -104,7 +104,7 @@ pub struct EvidenceLine {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Finding {
-    /// The item.
+    /// The behaviour that was checked.
     pub item: Item,
     /// The outcome.
     pub outcome: Outcome,
@@ -206,7 +206,7 @@ pub struct Checks {
 }
 
 impl Report {
-    /// Returns the outcome of an item.
+    /// Returns the outcome of an item, or `None` if the report does not list the item.
     pub fn outcome(&self, item: Item) -> Option<Outcome> {
         self.items.iter().find(|finding| finding.item == item).map(|finding| finding.outcome)
     }

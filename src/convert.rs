@@ -123,7 +123,6 @@ impl Format {
 /// A note about a part that was not converted, or was changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
-    /// The file.
     pub file: PathBuf,
     /// The line in the file, from 1, if it is known.
     pub line: Option<usize>,
@@ -172,7 +171,6 @@ pub struct NewCase {
     pub name: String,
     /// The file it was converted from.
     pub from: PathBuf,
-    /// The keys of the case.
     pub keys: Map<String, Value>,
     /// Texts for people for which a case has no key.
     pub remarks: Vec<String>,
@@ -213,14 +211,12 @@ impl NewCase {
 pub struct Beside {
     /// The part of the file's name after the case's name and a dot: `hidden/tests/test.sh`.
     pub suffix: String,
-    /// The content.
     pub content: Content,
 }
 
 /// The content of a file to write.
 #[derive(Debug, Clone)]
 pub enum Content {
-    /// A text.
     Text(String),
     /// Bytes that need not be a text.
     Bytes(Vec<u8>),
@@ -237,7 +233,6 @@ pub struct Group {
     pub description: String,
     /// True if runs with the skills are compared with runs without them.
     pub is_compared: bool,
-    /// The cases.
     pub cases: Vec<NewCase>,
 }
 

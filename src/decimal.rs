@@ -6,7 +6,7 @@ use std::fmt;
 use serde_json::Value;
 
 /// The largest power of ten of a first or last digit. Text beyond this limit is not read as a number.
-const MOST_POWER: i64 = 2000;
+const MAX_POWER_OF_TEN: i64 = 2000;
 
 /// A decimal number: its digits, the least significant one first, times a power of ten.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +18,6 @@ pub struct Decimal {
 }
 
 impl Decimal {
-    /// Zero.
     pub const ZERO: Decimal = Decimal { is_negative: false, digits: Vec::new(), power: 0 };
 
     /// Parses `-12`, `0.5`, `.5`, `5.` and `1.5e-3`; `None` if the text is anything else.
@@ -41,7 +40,7 @@ impl Decimal {
         let digits: Vec<u8> = digits().rev().map(|byte| byte - b'0').collect();
         let number = Self { is_negative, digits, power }.trimmed();
         let top = number.power.checked_add(i64::try_from(number.digits.len()).ok()?)?;
-        (number.digits.is_empty() || (number.power >= -MOST_POWER && top <= MOST_POWER)).then_some(number)
+        (number.digits.is_empty() || (number.power >= -MAX_POWER_OF_TEN && top <= MAX_POWER_OF_TEN)).then_some(number)
     }
 
     /// Returns the number as a float is written: with the fewest digits that identify that float.

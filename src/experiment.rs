@@ -37,7 +37,7 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    /// Returns the baseline.
+    /// Returns the first arm, with which the others are compared.
     pub fn baseline(&self) -> Option<&Arm> {
         self.arms.first()
     }

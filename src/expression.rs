@@ -118,6 +118,11 @@ impl Expression {
         }
     }
 
+    /// Returns the keys of a variable that must hold one of certain texts for the expression to be true.
+    pub(crate) fn compared_keys<'k>(&'k self, variable: &'k str) -> impl Iterator<Item = &'k str> {
+        self.musts.iter().filter_map(move |must| must.key_of(variable))
+    }
+
     /// Returns the keys of a variable that the expression names, with their ranges.
     pub fn keys_of(&self, variable: &str) -> Vec<(String, Range<usize>)> {
         names::keys_of(&self.text, &self.program, variable)

@@ -22,20 +22,21 @@ pub struct KnownSum {
     /// The sum of the reported figures.
     sum: f64,
     /// Trials that reported the whole figure.
-    told: u64,
+    #[serde(rename = "told")]
+    known_trials: u64,
     /// Trials that did not report the figure, or only a part of it.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    untold: u64,
+    #[serde(rename = "untold", default, skip_serializing_if = "is_zero")]
+    unknown_results: u64,
     /// The sum of all reported values, infinite if it overflows. A baseline does not keep it.
     #[serde(skip)]
     reported: Option<f64>,
     /// The sum of the figures of attempts that are no part of their trials: without a result, or discarded. A baseline does not
     /// keep it.
     #[serde(skip)]
-    beside: f64,
+    other_attempts: f64,
     /// Trials whose attempts of this kind did not report the figure, or only a part of it. A baseline does not keep it.
     #[serde(skip)]
-    untold_beside: u64,
+    unknown_in_other_attempts: u64,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
@@ -47,41 +48,43 @@ impl KnownSum {
     /// Adds a figure of one trial; `is_all` is false if the trial reported only a part of the figure.
     fn add(&mut self, known: Option<f64>, is_all: bool) {
         self.reported = sum_of(self.reported, known);
-        if add_to(&mut self.sum, known) && is_all { self.told += 1 } else { self.untold += 1 }
+        let is_whole = add_to(&mut self.sum, known) && is_all;
+        let count = if is_whole { &mut self.known_trials } else { &mut self.unknown_results };
+        *count += 1;
     }
 
     /// Adds a figure of attempts without a result, or whose results were discarded. Their trial is not counted: it was not run,
     /// or has another result. The figure is in the totals, and in no mean.
-    fn add_beside(&mut self, known: Option<f64>, is_all: bool) {
+    fn add_other_attempts(&mut self, known: Option<f64>, is_all: bool) {
         self.reported = sum_of(self.reported, known);
-        self.untold_beside += u64::from(!(add_to(&mut self.beside, known) && is_all));
+        self.unknown_in_other_attempts += u64::from(!(add_to(&mut self.other_attempts, known) && is_all));
     }
 
     /// Returns the sum as a bound: at least 0 if no trial reported the figure, and exactly 0 if there is no trial.
     pub fn bound(&self) -> Amount<f64> {
-        let all = self.sum + self.beside;
+        let all = self.sum + self.other_attempts;
         let is_whole = all.is_finite() && self.unknown_trials() == 0;
-        Amount::new(if all.is_finite() { all } else { self.sum.max(self.beside) }, is_whole)
+        Amount::new(if all.is_finite() { all } else { self.sum.max(self.other_attempts) }, is_whole)
     }
 
     /// Returns the sum, which is a lower bound if some trials did not report the figure. Returns `None` if no trial
     /// reported it.
     pub fn total(&self) -> Option<Amount<f64>> {
-        let is_known = self.told > 0 || self.sum > 0.0 || self.beside > 0.0;
+        let is_known = self.known_trials > 0 || self.sum > 0.0 || self.other_attempts > 0.0;
         is_known.then(|| self.bound())
     }
 
     /// Returns the sum over the trials with a result, without attempts that have none. It is a lower bound if some trials
     /// did not report the figure. Returns `None` if no trial reported it.
     pub fn of_results(&self) -> Option<Amount<f64>> {
-        let is_known = self.told > 0 || self.sum > 0.0;
-        is_known.then(|| Amount::new(self.sum, self.untold == 0))
+        let is_known = self.known_trials > 0 || self.sum > 0.0;
+        is_known.then(|| Amount::new(self.sum, self.unknown_results == 0))
     }
 
     /// Returns the mean per trial with a result, which is a lower bound if some trials did not report the figure. Returns
     /// `None` if no trial reported it.
     pub fn mean(&self) -> Option<Amount<f64>> {
-        let trials = self.told + self.untold;
+        let trials = self.known_trials + self.unknown_results;
         self.of_results().filter(|_| trials > 0).map(|sum| sum.map(|sum| sum / trials as f64))
     }
 
@@ -94,31 +97,34 @@ impl KnownSum {
 
     /// Returns the number of trials that reported the whole figure.
     pub fn known_trials(&self) -> u64 {
-        self.told
+        self.known_trials
     }
 
     /// Returns the number of trials that did not report the figure, or only a part of it, also in attempts without a result.
     pub fn unknown_trials(&self) -> u64 {
-        self.untold + self.untold_beside
+        self.unknown_results + self.unknown_in_other_attempts
     }
 
     /// Returns the number of trials with a result that did not report the figure, or only a part of it.
     pub fn unknown_results(&self) -> u64 {
-        self.untold
+        self.unknown_results
     }
 
     /// Returns the sum of both figures.
     fn and(self, other: Self) -> Self {
-        let (told, untold) = (self.told + other.told, self.untold + other.untold);
-        let reported = sum_of(self.reported, other.reported);
-        let (beside, untold_beside) = (self.beside + other.beside, self.untold_beside + other.untold_beside);
-        match self.sum + other.sum {
-            sum if sum.is_finite() => Self { sum, told, untold, reported, beside, untold_beside },
-            _ => {
-                let sum = self.sum.max(other.sum);
-                Self { sum, told: 0, untold: told + untold, reported, beside, untold_beside }
-            }
+        let both = Self {
+            sum: self.sum + other.sum,
+            known_trials: self.known_trials + other.known_trials,
+            unknown_results: self.unknown_results + other.unknown_results,
+            reported: sum_of(self.reported, other.reported),
+            other_attempts: self.other_attempts + other.other_attempts,
+            unknown_in_other_attempts: self.unknown_in_other_attempts + other.unknown_in_other_attempts,
+        };
+        if both.sum.is_finite() {
+            return both;
         }
+        let unknown_results = both.known_trials + both.unknown_results;
+        Self { sum: self.sum.max(other.sum), known_trials: 0, unknown_results, ..both }
     }
 }
 
@@ -140,7 +146,7 @@ fn sum_of(one: Option<f64>, other: Option<f64>) -> Option<f64> {
 }
 
 /// The largest plausible number of trials of a case.
-const MOST_TRIALS: u64 = 1_000_000;
+const MAX_TRIALS: u64 = 1_000_000;
 
 /// The results of an arm's trials of a case.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -190,7 +196,7 @@ pub struct CaseTrials {
     /// Trials whose cost comes from a price table instead of the agent.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub priced: u64,
-    /// Tokens.
+    /// Tokens of the trials in which the agent ran.
     pub tokens: KnownSum,
     /// Duration in milliseconds.
     pub duration: KnownSum,
@@ -232,7 +238,7 @@ impl CaseTrials {
             self.cost.add(result.costs_usd().reduce(|one, other| one + other), result.cost_is_known());
         }
         if let Some(discarded) = result.discarded_attempts() {
-            self.cost.add_beside(discarded.cost_usd, discarded.cost_unknown == 0);
+            self.cost.add_other_attempts(discarded.cost_usd, discarded.cost_unknown == 0);
             self.discarded += 1;
         }
         self.tried_again += u64::from(retried.is_some());
@@ -251,7 +257,7 @@ impl CaseTrials {
 
     /// Adds the cost of attempts of a trial that no result includes.
     pub fn add_unfinished(&mut self, attempts: &EarlierAttempts) {
-        self.cost.add_beside(attempts.cost_usd, attempts.cost_unknown == 0);
+        self.cost.add_other_attempts(attempts.cost_usd, attempts.cost_unknown == 0);
         self.unfinished += 1;
     }
 
@@ -317,21 +323,22 @@ impl CaseTrials {
             let scores = self.scores.len();
             return Some(format!("{} passed and {} failed, but there are {scores} scores", self.passed, self.failed));
         }
-        if self.broke > self.errored || self.open().is_none_or(|open| open > MOST_TRIALS) {
+        if self.broke > self.errored || self.open().is_none_or(|open| open > MAX_TRIALS) {
             return Some(format!("{} errored trials, of which {} broke, are impossible", self.errored, self.broke));
         }
-        if let Some(count) = [self.tried_again, self.priced].into_iter().find(|count| *count > MOST_TRIALS) {
+        if let Some(count) = [self.tried_again, self.priced].into_iter().find(|count| *count > MAX_TRIALS) {
             return Some(format!("{count} retried or priced trials are impossible"));
         }
         let sums = [("cost", self.cost), ("tokens", self.tokens), ("duration", self.duration)];
         sums.into_iter().find_map(|(what, known)| {
-            let KnownSum { sum, told, untold, .. } = known;
+            let KnownSum { sum, known_trials, unknown_results, .. } = known;
             let is_sum = sum.is_finite() && sum >= 0.0;
-            let is_counted = told.checked_add(untold).is_some_and(|trials| trials <= MOST_TRIALS);
+            let trials = known_trials.checked_add(unknown_results);
+            let is_counted = trials.is_some_and(|trials| trials <= MAX_TRIALS);
             if !is_sum {
                 Some(format!("{sum} is not a possible sum of its {what}"))
             } else if !is_counted {
-                Some(format!("{told} trials with its {what} and {untold} without it are impossible"))
+                Some(format!("{known_trials} trials with its {what} and {unknown_results} without it are impossible"))
             } else {
                 None
             }

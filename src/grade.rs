@@ -73,12 +73,12 @@ impl Grade {
         Grade::Scored(Score::new(Fraction::ONE, true, reason))
     }
 
-    /// Makes a failed grade.
+    /// Makes a failed grade with the score 0.
     pub fn fail(reason: impl Into<String>) -> Self {
         Grade::Scored(Score::new(Fraction::ZERO, false, reason))
     }
 
-    /// Makes an ungraded grade.
+    /// Makes a grade without a score, for the reason why it is unknown.
     pub fn ungraded(reason: impl Into<String>) -> Self {
         Grade::Ungraded { reason: reason.into() }
     }
@@ -121,7 +121,7 @@ pub struct GradeRecord {
     pub gate: bool,
     /// True if the grade is only reported and never counted.
     pub diagnostic: bool,
-    /// The reason.
+    /// The reason for the outcome, understandable without context.
     pub reason: String,
     /// `seq` of the events that decided the grade.
     #[serde(default)]

@@ -45,7 +45,6 @@ mod stop;
 pub mod test_run;
 mod tool_calls;
 mod trajectory;
-mod unique_keys;
 
 pub use crate::matcher::subject::Subject;
 pub use aliases::WORDS as ALIASES;

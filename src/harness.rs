@@ -202,8 +202,9 @@ pub struct Manifest {
     /// searched in the results of calls that execute.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exit_text: Vec<Pattern>,
-    /// For `acp`: the first version of the agent that reports a failed command as failed: `"0.21"`. If an older version, or an
-    /// unknown one, reports a command as a success without an exit code, the outcome is unknown.
+    /// The first version of the agent that shows failures: `"0.21"`. For `acp`: if an older version, or an unknown one, reports a
+    /// command as a success without an exit code, the outcome is unknown. For `json-stream`: an older version, as printed by
+    /// `version`, does not show calls that failed before they began, so calls may be missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failures_shown_since: Option<String>,
     /// The meaning of the program's own exit codes, if the program ends without reporting a reason: `{53:

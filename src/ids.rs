@@ -33,12 +33,26 @@ pub struct TrialRecord {
     /// The run in which the trial failed, if this is a rerun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_in: Option<String>,
-    /// The sandbox.
+    /// The kind of sandbox that the agent runs in.
     #[serde(default)]
     pub sandbox: sandbox::Kind,
 }
 
 impl TrialRecord {
+    /// Makes the only trial of a case with a harness.
+    pub fn alone(case: &str, harness: &str, model: Option<String>, sandbox: sandbox::Kind) -> Self {
+        Self {
+            case: case.to_owned(),
+            harness: harness.to_owned(),
+            arm: model.clone().unwrap_or_else(|| "default".to_owned()),
+            model,
+            trial: 1,
+            skip: None,
+            failed_in: None,
+            sandbox,
+        }
+    }
+
     /// Returns a trial of case `c` without a model, for tests.
     #[cfg(test)]
     pub fn for_test(harness: &str, trial: u32) -> Self {
@@ -61,11 +75,15 @@ impl TrialRecord {
     pub fn cell(&self) -> CellId {
         CellId::new(&self.case, &self.harness, &self.arm)
     }
+
+    /// Returns the identity of the trial's cell for snapshots.
+    pub fn snapshot_cell(&self) -> SnapshotCellId {
+        SnapshotCellId::new(&self.case, &self.harness, self.arm_of())
+    }
 }
 
 /// A value with the id of a case.
 pub trait HasCaseId {
-    /// Returns the id of the case.
     fn case_id(&self) -> &str;
 }
 
@@ -207,6 +225,48 @@ impl CellId {
 impl fmt::Display for CellId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.case, column_name(&self.harness, &self.arm))
+    }
+}
+
+/// The identity of a cell for snapshots: case × harness × variant or requested model. The copies of an arm have the same one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SnapshotCellId {
+    /// Id of the case.
+    pub case: String,
+    /// Name of the harness.
+    pub harness: String,
+    /// The requested model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The variant of an experiment. Absent if the arm is a model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
+}
+
+impl SnapshotCellId {
+    /// Makes the identity from its parts.
+    pub fn new(case: &str, harness: &str, arm: ArmOf<'_>) -> Self {
+        let (model, variant) = (arm.model.map(str::to_owned), arm.variant.map(str::to_owned));
+        Self { case: case.to_owned(), harness: harness.to_owned(), model, variant }
+    }
+
+    /// Returns what distinguishes the arm: a variant or a requested model.
+    pub fn arm(&self) -> ArmOf<'_> {
+        ArmOf { model: self.model.as_deref(), variant: self.variant.as_deref() }
+    }
+
+    /// Returns the identity for reports.
+    pub fn cell(&self) -> CellId {
+        CellId::new(&self.case, &self.harness, self.arm().name().unwrap_or("default"))
+    }
+}
+
+/// Writes the name for filters: case, harness and, if there is one, the variant or the requested model.
+impl fmt::Display for SnapshotCellId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.case, self.harness)?;
+        self.arm().name().map_or(Ok(()), |name| write!(f, "/{name}"))
     }
 }
 

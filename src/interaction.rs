@@ -29,7 +29,7 @@ pub use form::Form;
 pub use named::{NamedPolicy, PolicyFolder};
 pub use person::Person;
 pub use policy::{DEFAULT_RULE, Policy};
-pub use request::{Request, Subject};
+pub use request::{Request, Subject, is_for_permission};
 
 /// An interaction policy. Written as a word, or as a map with one key if it has settings.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoStaticStr)]
@@ -128,7 +128,7 @@ pub struct Rule {
     /// The conditions of the rule. All of them must hold; a rule without conditions matches every request.
     #[serde(default)]
     pub when: When,
-    /// The answer.
+    /// The answer to the requests that the rule matches.
     pub answer: Answer,
     /// Keys that replace those of the call's input, if the protocol supports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -145,7 +145,7 @@ pub struct Rule {
 pub struct QuestionAnswer {
     /// The pattern of the questions that it answers.
     pub question: Pattern,
-    /// The answer.
+    /// The answer to the questions that match.
     pub answer: String,
 }
 

@@ -195,6 +195,7 @@ pub mod skill {
 pub mod snapshot {
     pub use crate::snapshot::{Body, Call, Item, Shape, align, form};
     pub mod compare {
+        pub use crate::ids::SnapshotCellId;
         pub use crate::snapshot::compare::{Cell, Compared, State};
     }
     pub mod diff {

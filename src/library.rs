@@ -125,7 +125,7 @@ pub async fn grade(trace: &Trace, graders: &str) -> Result<Vec<GradeRecord>, Err
     if let Some(category) = error_of(&stop) {
         return Err(Error::Errored(category));
     }
-    let shell = Shell { folder: PathBuf::new(), env: BTreeMap::new(), inside: None };
+    let shell = Shell { folder: PathBuf::new(), env: BTreeMap::new(), ..Shell::default() };
     let evidence = Evidence {
         header: &finished.header,
         harness: finished.header.harness.as_deref().unwrap_or_default(),

@@ -1,13 +1,12 @@
 //! The limits of a trial: time, steps, tool calls, tokens and money.
 
-use std::fmt;
-
-use serde::de::{self, Deserializer, Visitor};
+use serde::de::Error;
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr};
 
 use crate::values::Time;
 use crate::word::word;
+use crate::yaml::forms::{Forms, ParsedNumber, deserialize_forms};
 
 /// The limits of a trial. A limit that is not set does not apply, except `time`, whose default is 30 minutes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -146,28 +145,12 @@ impl Dollars {
     }
 }
 
-impl<'de> Deserialize<'de> for Dollars {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Amount;
-        impl Visitor<'_> for Amount {
-            type Value = Dollars;
+impl Forms<'_> for Dollars {
+    const EXPECTED: &'static str = "a number from 0";
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number from 0")
-            }
-
-            fn visit_f64<E: de::Error>(self, amount: f64) -> Result<Dollars, E> {
-                Dollars::new(amount).map_err(E::custom)
-            }
-
-            fn visit_u64<E: de::Error>(self, amount: u64) -> Result<Dollars, E> {
-                self.visit_f64(amount as f64)
-            }
-
-            fn visit_i64<E: de::Error>(self, amount: i64) -> Result<Dollars, E> {
-                self.visit_f64(amount as f64)
-            }
-        }
-        deserializer.deserialize_any(Amount)
+    fn from_number<E: Error>(amount: ParsedNumber) -> Result<Self, E> {
+        Dollars::new(amount.as_f64()).map_err(E::custom)
     }
 }
+
+deserialize_forms!(Dollars, deserialize_any);

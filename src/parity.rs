@@ -20,7 +20,6 @@ use crate::result::TrialResult;
 use crate::run::RunError;
 use crate::sandbox;
 use crate::trace::{Body, CallStatus, jsonl};
-use crate::trial::previous_attempts::PreviousAttempts;
 use crate::trial::{self, Attempt, Engine, Outcome, TrialError};
 
 /// The result of a comparison.
@@ -62,7 +61,7 @@ pub struct Compared {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CaseParity {
-    /// The case.
+    /// The id of the case.
     pub case: String,
     /// The results of the graders of the workspace.
     pub outcome: Compared,
@@ -76,11 +75,11 @@ pub struct CaseParity {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ParityReport {
-    /// The harness.
+    /// The name of the harness.
     pub harness: String,
     /// The program outside `evals` that the harness was compared with: a harness, or a command.
     pub outside: String,
-    /// The cases.
+    /// The comparison of each case.
     pub cases: Vec<CaseParity>,
 }
 
@@ -176,30 +175,14 @@ async fn run(
     folder: &Path,
 ) -> Result<FinishedTrial, ParityError> {
     let model = model.filter(|_| manifest.model_selection()).map(str::to_owned);
-    let trial = TrialRecord {
-        case: case.id.clone(),
-        harness: manifest.name.clone(),
-        arm: model.clone().unwrap_or_else(|| "default".to_owned()),
-        model,
-        trial: 1,
-        skip: None,
-        failed_in: None,
-        sandbox: sandbox::kind(engine.sandbox, case.sandbox.as_ref(), manifest.sandbox.as_ref()),
-    };
+    let sandbox = sandbox::kind(engine.sandbox, case.sandbox.as_ref(), manifest.sandbox.as_ref());
+    let trial = TrialRecord::alone(&case.id, &manifest.name, model, sandbox);
     let attempt = Attempt {
-        case: case.clone(),
-        manifest: manifest.clone(),
-        trial,
         // The agent's own command asks no permission, so everything is allowed inside, too.
         interaction: Interaction::AutoApprove,
-        attempt: 1,
-        folder: folder.to_owned(),
         // Both sides get the case's own model, if it has one.
         route: Route::of(case.model.as_ref(), None, PathBuf::new),
-        foreign: None,
-        previous: PreviousAttempts::default(),
-        arms: None,
-        seal: None,
+        ..Attempt::alone(case.clone(), manifest.clone(), trial, folder.to_owned())
     };
     match trial::run(engine, &attempt).await? {
         Outcome::Interrupted => Err(ParityError::Interrupted),

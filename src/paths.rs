@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::trace::view;
 
 /// The maximum number of links that are followed for one path. Linux gives up at the same number (`ELOOP`).
-pub const MOST_LINKS: usize = 40;
+pub const MAX_LINKS: usize = 40;
 
 /// Returns a path as an absolute path without `.` and `..`. A relative path is resolved from `folder`.
 pub fn absolute(folder: &Path, path: &Path) -> PathBuf {
@@ -47,4 +47,12 @@ pub fn leaves(path: &Path) -> Option<&'static str> {
         }
     }
     (depth == 0).then_some("names no file")
+}
+
+/// Refuses a path that [`leaves`] its folder.
+///
+/// # Errors
+/// Returns the same reason.
+pub fn inside(path: &Path) -> Result<(), &'static str> {
+    leaves(path).map_or(Ok(()), Err)
 }

@@ -54,7 +54,7 @@ pub struct AskedModel {
 }
 
 /// The maximum number of trials of a plan.
-const MOST_TRIALS: u64 = 2_000_000;
+const MAX_TRIALS: u64 = 2_000_000;
 
 /// The reason why a plan cannot be made.
 #[derive(Debug, thiserror::Error)]
@@ -82,7 +82,7 @@ pub enum PlanError {
     Nested { inner: String, outer: String },
     /// The plan has more trials than one run can hold.
     #[error(
-        "the plan has {trials} trials, and a run can have {MOST_TRIALS}; ask for fewer with --trials or in the cases"
+        "the plan has {trials} trials, and a run can have {MAX_TRIALS}; ask for fewer with --trials or in the cases"
     )]
     TooMany { trials: u64 },
     #[error("no harness is named `{name}`{hint}")]
@@ -154,7 +154,7 @@ pub fn plan(cases: &[Case], catalog: &Catalog, asked: &PlanRequest) -> Result<Ve
     check_places(&cells)?;
     let planned = cells.iter().map(|cell| u64::from(asked.trials.unwrap_or(cell.case.trials)));
     let trials = planned.fold(0, u64::saturating_add);
-    if trials > MOST_TRIALS {
+    if trials > MAX_TRIALS {
         return Err(PlanError::TooMany { trials });
     }
     let trials_of = |cell: Cell<'_>| {
@@ -202,7 +202,7 @@ fn in_folder(name: &str) -> String {
     name.replace('%', "%25").replace('/', "%2F")
 }
 
-/// A cell of the plan.
+/// A case with a harness, an arm and a model, of which the plan has one or more trials.
 struct Cell<'a> {
     case: &'a Case,
     manifest: &'a Manifest,

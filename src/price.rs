@@ -20,7 +20,7 @@ const TEXT: &str = include_str!("price/prices.yaml");
 /// The origin of the table that the program ships.
 pub const BUILT_IN: &str = "built-in";
 
-/// A price table.
+/// The prices of models, with the date when they were looked up.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PriceTable {

@@ -16,6 +16,25 @@ pub fn repeated_key(text: &str) -> Option<Cow<'_, str>> {
     KeyFinder::default().repeated(text)
 }
 
+/// A key that an object has twice, with the place of the second one: its line, and the column of its end, both from 1.
+#[derive(Debug, PartialEq, Eq)]
+pub struct RepeatedKey<'a> {
+    pub key: Cow<'a, str>,
+    pub line: usize,
+    pub column: usize,
+}
+
+impl<'a> RepeatedKey<'a> {
+    /// Finds a key that an object of this JSON text has twice, as [`repeated_key`] does.
+    pub fn find(text: &'a str) -> Option<Self> {
+        let key = KeyFinder::default().find(text)?;
+        let before = text.get(..=key.end)?;
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        let line = before.matches('\n').count() + 1;
+        Some(Self { key: key.of(text), line, column: before.len() - line_start })
+    }
+}
+
 /// A search for repeated keys that can be used for many lines.
 #[derive(Debug, Default)]
 pub struct KeyFinder {
@@ -38,6 +57,11 @@ struct Key {
 impl KeyFinder {
     /// Returns a key that an object of this JSON text has twice, as [`repeated_key`] does.
     pub fn repeated<'a>(&mut self, text: &'a str) -> Option<Cow<'a, str>> {
+        self.find(text).map(|key| key.of(text))
+    }
+
+    /// Returns the second one of two equal keys of an object.
+    fn find(&mut self, text: &str) -> Option<Key> {
         if !text.trim_start().starts_with(['{', '[']) {
             return None;
         }
@@ -71,7 +95,7 @@ impl KeyFinder {
     }
 
     /// Adds a key to the innermost object. Returns it if it is known.
-    fn add<'a>(&mut self, text: &'a str, begin: usize, end: usize, has_escapes: bool) -> Option<Cow<'a, str>> {
+    fn add(&mut self, text: &str, begin: usize, end: usize, has_escapes: bool) -> Option<Key> {
         let first = *self.open.last()?;
         let mark = if has_escapes { 0 } else { mark(text.as_bytes(), begin, end - begin) };
         let key = Key { mark, begin, end };
@@ -79,20 +103,20 @@ impl KeyFinder {
         // Each key may equal one with escapes.
         let may_be = |known: &&Key| known.mark == key.mark || known.mark == 0 || key.mark == 0;
         if before.len() < MAX_KEYS_IN_LIST && before.iter().filter(may_be).any(|known| known.of(text) == key.of(text)) {
-            return Some(key.of(text));
+            return Some(key);
         }
         self.keys.push(key);
         None
     }
 
     /// Ends the innermost object. Returns a key that it has twice, if it has so many that they were not compared before.
-    fn close<'a>(&mut self, text: &'a str) -> Option<Cow<'a, str>> {
+    fn close(&mut self, text: &str) -> Option<Key> {
         let first = self.open.pop()?;
         let mut found = None;
         if self.keys.len() - first > MAX_KEYS_IN_LIST {
-            let mut all: Vec<Cow<'a, str>> = self.keys[first..].iter().map(|key| key.of(text)).collect();
-            all.sort_unstable();
-            found = all.windows(2).find(|two| two[0] == two[1]).map(|two| two[0].clone());
+            let mut all: Vec<(Cow<'_, str>, Key)> = self.keys[first..].iter().map(|key| (key.of(text), *key)).collect();
+            all.sort_by(|one, other| one.0.cmp(&other.0));
+            found = all.windows(2).find(|two| two[0].0 == two[1].0).map(|two| two[1].1);
         }
         self.keys.truncate(first);
         found
@@ -159,7 +183,7 @@ mod tests {
     use proptest::prelude::*;
     use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
-    use super::repeated_key;
+    use super::{RepeatedKey, repeated_key};
 
     #[test]
     fn a_key_counts_within_its_own_object() {
@@ -183,6 +207,20 @@ mod tests {
             r#"{"c": "\\", "a": "\"", "a": ""}"#,
         ] {
             assert_eq!(repeated_key(text).as_deref(), Some("a"), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_place_of_a_repeated_key_is_its_second_occurrence() {
+        let many: Vec<String> = (0..100).map(|number| format!("\"k{number}\":1")).collect();
+        for text in [
+            "{\"a\": 1,\n\"b\": {},\n  \"a\": 2}",
+            "[\n{\"b\":\n{\"\": 0, \"\": 0}}]",
+            &format!("{{\"a\":0,{},\n\n  \"a\":1}}", many.join(",")),
+        ] {
+            let found = RepeatedKey::find(text).unwrap();
+            let column = if found.key == "a" { 5 } else { 10 };
+            assert_eq!((found.line, found.column), (3, column), "{text}");
         }
     }
 

@@ -350,7 +350,6 @@ impl Report {
         cases
     }
 
-    /// Returns the folder of a trial.
     pub fn trial_folder(&self, trial: &TrialId) -> Option<PathBuf> {
         RunFolder::open(&self.folder).stored_trial(trial).ok()
     }

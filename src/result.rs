@@ -38,7 +38,7 @@ pub struct TrialResult {
     pub agent: Option<Agent>,
     /// Number of the trial, from 1.
     pub trial: u32,
-    /// The verdict.
+    /// The verdict of the trial.
     pub verdict: Verdict,
     /// The score. Only `pass` and `fail` have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -139,6 +139,12 @@ impl TrialResult {
     pub fn duration_ms(&self) -> Option<u64> {
         let was_stopped = self.warnings.iter().any(|warning| matches!(warning, Warning::EngineStopped { .. }));
         self.metrics.measured_ms.filter(|_| !was_stopped)
+    }
+
+    /// Returns the model that answered. Returns `None` if it is unknown, or if the trial was errored: an agent names a model before
+    /// any has answered.
+    pub fn model_that_answered(&self) -> Option<&str> {
+        self.model.effective.as_deref().filter(|_| self.verdict != Verdict::Errored)
     }
 
     /// Returns true if an agent ran, so that money may have been spent. After an error of the set-up it ran if it got its
@@ -346,7 +352,7 @@ fn is_zero(count: &u32) -> bool {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ResultBefore {
-    /// The verdict.
+    /// The verdict before.
     pub verdict: Verdict,
     /// The score, if it had one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -443,7 +449,7 @@ pub struct Metrics {
     /// Input tokens, without cached ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<u64>,
-    /// Output tokens.
+    /// Output tokens, including thoughts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
     /// Tokens read from the cache.
@@ -503,7 +509,7 @@ impl Metrics {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PermissionCounts {
-    /// All requests.
+    /// All permission requests of the agent. Questions and approvals of plans are not permissions.
     pub requested: u64,
     /// Requests that were rejected.
     pub rejected: u64,
@@ -513,7 +519,7 @@ pub struct PermissionCounts {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StopRecord {
-    /// The reason.
+    /// The reason why the session ended.
     pub reason: StopReason,
     /// The limit's key, the agent's own word, or the error's text.
     #[serde(default, skip_serializing_if = "Option::is_none")]

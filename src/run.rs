@@ -143,6 +143,11 @@ impl RunHead {
     pub fn ran(&self) -> bool {
         self.derived_from.is_none() && !self.graded
     }
+
+    /// Returns true if the run was made by `--rerun failed`.
+    pub fn is_rerun(&self) -> bool {
+        self.derived_from.is_some() && !self.graded
+    }
 }
 
 /// A case in `run.json`.
@@ -222,7 +227,7 @@ pub struct Resolved {
     /// The revision as the case names it. Absent for the HEAD of the repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rev: Option<String>,
-    /// The commit.
+    /// The commit that the revision named.
     pub commit: String,
 }
 
@@ -335,7 +340,7 @@ pub struct HarnessRecord {
     pub origin: String,
     /// Digest of the manifest.
     pub digest: String,
-    /// The manifest.
+    /// The manifest as the run used it.
     pub manifest: crate::harness::Manifest,
     /// True if the manifest changed between trials: some may have run before the change and others after it
     /// (`--changed`).
@@ -350,7 +355,6 @@ impl HasCaseId for CaseRecord {
 }
 
 impl RunRecord {
-    /// Returns the record of a case.
     pub fn case(&self, id: &str) -> Option<&CaseRecord> {
         by_case_id(&self.cases, id)
     }
@@ -494,6 +498,10 @@ pub struct RunOptions {
     /// Names of the user's environment variables that agents get.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<String>,
+    /// The names in `env` that trials did not get since the run was resumed, because the home of each trial is private. Absent if
+    /// there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub env_not_passed: Vec<String>,
     /// True if a sandbox from the command line includes the mounts of the cases.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub allow_mounts: bool,
@@ -608,10 +616,7 @@ pub enum RunError {
     #[error(
         "`{path}` does not exist, and no run is called so; write the path of a run's folder or of a trace, or a run's id"
     )]
-    NoFile {
-        /// The path.
-        path: PathBuf,
-    },
+    NoFile { path: PathBuf },
     /// The name matches several runs.
     #[error("`{name}` could be any of {matches}; write more of it")]
     Ambiguous {

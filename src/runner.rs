@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::sleep_until;
 
 use crate::case::Case;
@@ -24,7 +24,7 @@ use crate::process;
 use crate::project;
 use crate::reason_text::money_beside;
 use crate::result::{EarlierAttempts, TrialResult, Warning};
-use crate::run::events::{Looked, RunEvent};
+use crate::run::events::{RunEvent, StageDecision};
 use crate::run::folder::RunFolder;
 use crate::run::journal::{Journal, JournalChange, JournalEvent, JournalLine, TrialState};
 use crate::run::{RunError, RunOptions, RunRecord, read_json};
@@ -61,7 +61,6 @@ pub struct Run<'a> {
     pub schedule: Schedule,
 }
 
-/// The outcome of a run.
 #[derive(Debug, Default)]
 pub struct RunOutcome {
     /// True if the user interrupted the run.
@@ -97,7 +96,7 @@ pub async fn run(run: &Run<'_>, plan: &mut RunRecord, mut tell: impl FnMut(RunEv
     let before = if run.options.max_cost.is_some() { spent_before(run, plan)? } else { Spent::default() };
     let (errored, finished, again) = attempts_before(run)?;
     let mut progress = Progress {
-        ran: RunOutcome::default(),
+        outcome: RunOutcome::default(),
         budget: Budget { spent: before, failed: false, quarantined: quarantined(plan), options: run.options, begun },
         errored,
         finished,
@@ -105,17 +104,17 @@ pub async fn run(run: &Run<'_>, plan: &mut RunRecord, mut tell: impl FnMut(RunEv
         seals: seals(run, plan)?,
     };
     stage(run, plan, run.redo, &mut progress, &mut tell).await?;
-    while plan_more(run, plan, &mut progress.ran, &mut tell)? {
+    while plan_more(run, plan, &mut progress.outcome, &mut tell)? {
         stage(run, plan, &HashSet::new(), &mut progress, &mut tell).await?;
     }
     process::dismiss_all().await;
-    progress.ran.unknown_costs = if run.options.max_cost.is_some() { progress.budget.spent.unknown } else { 0 };
-    Ok(progress.ran)
+    progress.outcome.unknown_costs = if run.options.max_cost.is_some() { progress.budget.spent.unknown } else { 0 };
+    Ok(progress.outcome)
 }
 
 /// The state of a run over all its stages.
 struct Progress<'a> {
-    ran: RunOutcome,
+    outcome: RunOutcome,
     budget: Budget<'a>,
     /// The number of errored attempts of each trial.
     errored: HashMap<TrialId, u32>,
@@ -127,6 +126,16 @@ struct Progress<'a> {
     seals: Seals,
 }
 
+impl Progress<'_> {
+    /// Records why no more trials are started, if so. Returns true if none are.
+    fn check_limits(&mut self) -> bool {
+        let Self { outcome, budget, .. } = self;
+        outcome.why = outcome.why.take().or_else(|| budget.exhausted());
+        (outcome.spent_all, outcome.time_over) = (budget.spent_all(), budget.time_over());
+        outcome.interrupted || outcome.why.is_some()
+    }
+}
+
 /// The seals of the cases, by case, harness and arm of the experiment.
 type Seals = HashMap<(String, String, Option<String>), Arc<Seal>>;
 
@@ -134,29 +143,29 @@ type Seals = HashMap<(String, String, Option<String>), Arc<Seal>>;
 fn plan_more(
     run: &Run<'_>,
     plan: &mut RunRecord,
-    ran: &mut RunOutcome,
+    outcome: &mut RunOutcome,
     tell: &mut impl FnMut(RunEvent),
 ) -> Result<bool, RunError> {
-    ran.changed_record |= run.folder.settle_record()?;
-    if ran.interrupted || matches!(run.schedule, Schedule::Fixed) {
+    outcome.changed_record |= run.folder.settle_record()?;
+    if outcome.interrupted || matches!(run.schedule, Schedule::Fixed) {
         return Ok(false);
     }
     // A stage of which trials are left is finished by a resumed run.
-    if ran.not_run > 0 || *run.engine.interrupt.borrow() {
+    if outcome.not_run > 0 || *run.engine.interrupt.borrow() {
         return Ok(false);
     }
     let results = run.folder.results_of_trials(plan)?;
-    let Some((trials, looked)) = run.schedule.look(plan, &results) else { return Ok(false) };
-    let goes_on = matches!(looked, Looked::GoesOn(_));
-    tell(RunEvent::Looked { trials, looked });
+    let Some((trials, decision)) = run.schedule.decide(plan, &results) else { return Ok(false) };
+    let goes_on = matches!(decision, StageDecision::GoesOn(_));
+    tell(RunEvent::StageEnded { trials, decision });
     if !goes_on {
         return Ok(false);
     }
     run.folder.write_record(plan)?;
-    let Some(why) = ran.why.clone() else { return Ok(true) };
+    let Some(why) = outcome.why.clone() else { return Ok(true) };
     // The budget was spent by the last trial of the stage, so that none of the next one is started.
-    ran.not_run = waiting(run.folder, &plan.trials, &HashSet::new())?.len();
-    tell(RunEvent::NotRun { count: ran.not_run, why });
+    outcome.not_run = waiting(run.folder, &plan.trials, &HashSet::new())?.len();
+    tell(RunEvent::NotRun { count: outcome.not_run, why });
     Ok(false)
 }
 
@@ -168,106 +177,148 @@ async fn stage(
     progress: &mut Progress<'_>,
     tell: &mut impl FnMut(RunEvent),
 ) -> Result<(), RunError> {
-    let mut queue = Queue::new(order::fair(plan, waiting(run.folder, &plan.trials, redo)?));
+    let mut stage = Stage::of(order::fair(plan, waiting(run.folder, &plan.trials, redo)?));
     let journal = run.folder.open_journal()?;
     let skipped = plan.trials.iter().filter(|trial| trial.skip.is_some()).count();
-    tell(RunEvent::Planned { trials: queue.len(), skipped });
-    let mut running: JoinSet<Done> = JoinSet::new();
-    let mut at_work: HashMap<String, usize> = HashMap::new();
+    tell(RunEvent::Planned { trials: stage.queue.len(), skipped });
     let mut interrupt = run.engine.interrupt.clone();
-    let mut waiting: Vec<Waiting<'_>> = Vec::new();
-    // The attempts that were started, each of which has its place when it ends: the plan need not be searched for it.
-    let mut started: Vec<&TrialRecord> = Vec::new();
-    let mut unwritten = Unwritten::default();
     loop {
-        let Progress { ran, budget, finished, again, seals, .. } = &mut *progress;
-        ran.interrupted |= *interrupt.borrow();
-        ran.why = ran.why.take().or_else(|| budget.exhausted());
-        (ran.spent_all, ran.time_over) = (budget.spent_all(), budget.time_over());
-        let over = ran.interrupted || ran.why.is_some();
+        progress.outcome.interrupted |= *interrupt.borrow();
+        let is_stopping = progress.check_limits();
         let now = Instant::now();
-        for waited in waiting.extract_if(.., |waited| over || waited.until <= now) {
-            if over {
-                // The errored attempt is already in the journal. It counts as the result until the run is resumed.
-                ran.not_retried += 1;
-                unwritten.events.push(RunEvent::Finished { result: waited.result });
-            } else {
-                queue.push_front((waited.trial, waited.attempt + 1));
-            }
-        }
-        let mut starting = Vec::new();
-        while running.len() + starting.len() < run.options.jobs.max(1) && !over {
-            let Some(next) = queue.take(|harness| has_room(harness, &at_work, run.catalog)) else { break };
-            let id = next.0.id();
-            let before = (finished.get(&id).copied().unwrap_or_default(), again.get(&id));
-            match prepare(run, seals, next, before) {
-                Ok(attempt) => starting.push((started.len(), attempt)),
-                Err(error) => {
-                    unwritten.write(&journal, tell)?;
-                    return Err(error);
-                }
-            }
-            *at_work.entry(next.0.harness.clone()).or_default() += 1;
-            unwritten.started(next);
-            started.push(next.0);
-        }
+        let starting = if is_stopping {
+            stage.drop_retries(&mut progress.outcome);
+            Ok(Vec::new())
+        } else {
+            stage.queue_retries(now);
+            stage.prepare_attempts(run, progress)
+        };
         // One sync for the trials that have finished and those that take their places.
-        unwritten.write(&journal, tell)?;
-        starting.into_iter().for_each(|(place, attempt)| start(run, place, attempt, &mut running));
-        let wake = waiting.iter().map(|waited| waited.until).min();
-        if running.is_empty() && wake.is_none() {
+        stage.unwritten.write(&journal, tell)?;
+        starting?.into_iter().for_each(|(place, attempt)| start(run, place, attempt, &mut stage.running));
+        let wake = stage.retries.iter().map(|retry| retry.until).min();
+        if stage.running.is_empty() && wake.is_none() {
             break;
         }
-        let done = tokio::select! {
-            Some(done) = running.join_next() => done,
-            Ok(()) = interrupt.changed(), if !ran.interrupted => continue,
+        let ended = tokio::select! {
+            Some(ended) = stage.running.join_next() => ended,
+            Ok(()) = interrupt.changed(), if !progress.outcome.interrupted => continue,
             () = sleep_until(wake.unwrap_or(now).into()), if wake.is_some() => continue,
         };
         // Others may have finished while the journal was written.
-        let mut all = vec![done];
-        all.extend(std::iter::from_fn(|| running.try_join_next()));
-        // The trials that finished beside one that failed are still written.
+        let mut all = vec![ended];
+        all.extend(std::iter::from_fn(|| stage.running.try_join_next()));
+        if let Some(error) = stage.record_ended(run, progress, all) {
+            stage.unwritten.write(&journal, tell)?;
+            return Err(error);
+        }
+    }
+    // The journal must hold what this process wrote: agents without a sandbox can change the file.
+    let outcome = &mut progress.outcome;
+    outcome.changed_journal = journal.settle()?.or(outcome.changed_journal.take());
+    report_not_run(run, &stage.queue, redo, outcome, tell)
+}
+
+/// The trials of a stage, from the queue to the journal.
+struct Stage<'a> {
+    queue: Queue<'a>,
+    running: JoinSet<Ended>,
+    /// The number of running trials of each harness.
+    running_of_harness: HashMap<String, usize>,
+    /// The errored trials that are retried later.
+    retries: Vec<PendingRetry<'a>>,
+    /// The trials of the started attempts. An attempt that ends is found by its index, without a search of the plan.
+    started: Vec<&'a TrialRecord>,
+    unwritten: Unwritten,
+}
+
+impl<'a> Stage<'a> {
+    fn of(trials: Vec<(&'a TrialRecord, u32)>) -> Self {
+        Self {
+            queue: Queue::new(trials),
+            running: JoinSet::new(),
+            running_of_harness: HashMap::new(),
+            retries: Vec::new(),
+            started: Vec::new(),
+            unwritten: Unwritten::default(),
+        }
+    }
+
+    /// Drops the retries. Each errored attempt is already in the journal, and counts as the result until the run is resumed.
+    fn drop_retries(&mut self, outcome: &mut RunOutcome) {
+        for retry in self.retries.drain(..) {
+            outcome.not_retried += 1;
+            self.unwritten.events.push(RunEvent::Finished { result: retry.result });
+        }
+    }
+
+    /// Puts the errored trials whose pause is over before all others.
+    fn queue_retries(&mut self, now: Instant) {
+        for retry in self.retries.extract_if(.., |retry| retry.until <= now) {
+            self.queue.push_front((retry.trial, retry.attempt + 1));
+        }
+    }
+
+    /// Takes trials from the queue as long as there is room, and prepares their attempts, each with its place among the started
+    /// ones.
+    fn prepare_attempts(&mut self, run: &Run<'_>, progress: &Progress<'_>) -> Result<Vec<(usize, Attempt)>, RunError> {
+        let mut attempts = Vec::new();
+        while self.running.len() + attempts.len() < run.options.jobs.max(1) {
+            let has_room = |harness: &str| has_room(harness, &self.running_of_harness, run.catalog);
+            let Some(next) = self.queue.take(has_room) else { break };
+            let id = next.0.id();
+            let before = (progress.finished.get(&id).copied().unwrap_or_default(), progress.again.get(&id));
+            attempts.push((self.started.len(), prepare(run, &progress.seals, next, before)?));
+            *self.running_of_harness.entry(next.0.harness.clone()).or_default() += 1;
+            self.unwritten.started(next);
+            self.started.push(next.0);
+        }
+        Ok(attempts)
+    }
+
+    /// Records the attempts that have ended: those that finished beside one that failed are still written. Returns the first
+    /// failure.
+    fn record_ended(
+        &mut self,
+        run: &Run<'_>,
+        progress: &mut Progress<'_>,
+        all: Vec<Result<Ended, JoinError>>,
+    ) -> Option<RunError> {
         let mut failed = None;
-        for done in all {
-            let (place, number, outcome) = match done {
-                Ok(done) => done,
+        for ended in all {
+            let (place, number, outcome) = match ended {
+                Ok(ended) => ended,
                 Err(error) => {
                     let message = format!("the engine failed: {error}");
                     failed.get_or_insert(RunError::Trial { path: run.folder.path.clone(), message });
                     continue;
                 }
             };
-            let Some(&trial) = started.get(place) else { continue };
-            if let Some(count) = at_work.get_mut(&trial.harness) {
+            let Some(&trial) = self.started.get(place) else { continue };
+            if let Some(count) = self.running_of_harness.get_mut(&trial.harness) {
                 *count -= 1;
             }
             match outcome {
                 Err(error) => _ = failed.get_or_insert(error),
-                Ok(Outcome::Interrupted) => progress.ran.interrupted = true,
+                Ok(Outcome::Interrupted) => progress.outcome.interrupted = true,
                 Ok(Outcome::Done(result)) => {
-                    waiting.extend(finished_trial(run, progress, &mut unwritten, (trial, number), result));
+                    let retry = finished_trial(run, progress, &mut self.unwritten, (trial, number), result);
+                    self.retries.extend(retry);
                 }
             }
         }
-        if let Some(error) = failed {
-            unwritten.write(&journal, tell)?;
-            return Err(error);
-        }
+        failed
     }
-    // The journal must hold what this process wrote: agents without a sandbox can change the file.
-    let ran = &mut progress.ran;
-    ran.changed_journal = journal.settle()?.or(ran.changed_journal.take());
-    report_not_run(run, &queue, redo, ran, tell)
 }
 
 /// Records a trial that has finished. Returns its next attempt if it is retried.
 fn finished_trial<'a>(
     run: &Run<'_>,
-    Progress { ran, budget, errored, finished, .. }: &mut Progress<'_>,
+    Progress { outcome, budget, errored, finished, .. }: &mut Progress<'_>,
     unwritten: &mut Unwritten,
     (trial, attempt): (&'a TrialRecord, u32),
     result: Box<TrialResult>,
-) -> Option<Waiting<'a>> {
+) -> Option<PendingRetry<'a>> {
     budget.add(&result);
     run.folder.keep_copy(&result);
     let errors = errored.entry(trial.id()).or_default();
@@ -280,10 +331,10 @@ fn finished_trial<'a>(
     };
     let why = result.error.as_ref().map(|error| error.message.clone()).unwrap_or_default();
     *finished.entry(trial.id()).or_default() += 1;
-    let goes_on = !ran.interrupted && ran.why.is_none();
+    let goes_on = !outcome.interrupted && outcome.why.is_none();
     let event = goes_on.then(|| RunEvent::Retry { trial: trial.id(), attempt, why });
     unwritten.add(JournalLine { retry: true, ..line }, event);
-    Some(Waiting { until: Instant::now() + pause, trial, attempt, result })
+    Some(PendingRetry { until: Instant::now() + pause, trial, attempt, result })
 }
 
 /// Counts the trials that were not started, and reports them.
@@ -291,23 +342,23 @@ fn report_not_run(
     run: &Run<'_>,
     queue: &Queue<'_>,
     redo: &HashSet<TrialId>,
-    ran: &mut RunOutcome,
+    outcome: &mut RunOutcome,
     tell: &mut impl FnMut(RunEvent),
 ) -> Result<(), RunError> {
-    ran.not_run = queue.len();
-    if ran.not_run == 0 {
+    outcome.not_run = queue.len();
+    if outcome.not_run == 0 {
         return Ok(());
     }
-    let why = ran.why.clone().unwrap_or_else(|| "interrupted".to_owned());
+    let why = outcome.why.clone().unwrap_or_else(|| "interrupted".to_owned());
     let states = run.folder.states()?;
     let has_result = |id: &TrialId| states.get(id).is_some_and(|state| state.finished.is_some());
-    ran.not_rerun = queue.trials().map(TrialRecord::id).filter(|id| redo.contains(id) && has_result(id)).count();
-    let count = ran.not_run - ran.not_rerun;
+    outcome.not_rerun = queue.trials().map(TrialRecord::id).filter(|id| redo.contains(id) && has_result(id)).count();
+    let count = outcome.not_run - outcome.not_rerun;
     if count > 0 {
         tell(RunEvent::NotRun { count, why: why.clone() });
     }
-    if ran.not_rerun > 0 {
-        tell(RunEvent::NotRerun { count: ran.not_rerun, why });
+    if outcome.not_rerun > 0 {
+        tell(RunEvent::NotRerun { count: outcome.not_rerun, why });
     }
     Ok(())
 }
@@ -388,7 +439,7 @@ fn spent_on(trial: &Path, manifest: Option<&Manifest>) -> Result<Spent, RunError
 }
 
 /// An errored trial that is retried later; others run meanwhile.
-struct Waiting<'a> {
+struct PendingRetry<'a> {
     until: Instant,
     trial: &'a TrialRecord,
     attempt: u32,
@@ -396,7 +447,7 @@ struct Waiting<'a> {
 }
 
 /// An attempt that has ended: its place among the started ones, its number, and the outcome.
-type Done = (usize, u32, Result<Outcome, RunError>);
+type Ended = (usize, u32, Result<Outcome, RunError>);
 
 /// Lines that are not in the journal yet, and the events that follow them.
 #[derive(Default)]
@@ -551,7 +602,7 @@ fn prepare(
     })
 }
 
-fn start(run: &Run<'_>, place: usize, attempt: Attempt, running: &mut JoinSet<Done>) {
+fn start(run: &Run<'_>, place: usize, attempt: Attempt, running: &mut JoinSet<Ended>) {
     let (engine, number) = (run.engine.clone(), attempt.attempt);
     let attempt = Arc::new(attempt);
     let (for_engine, for_attempt) = (engine.clone(), attempt.clone());

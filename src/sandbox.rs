@@ -175,7 +175,6 @@ impl Sandbox {
         }
     }
 
-    /// Returns the kind.
     pub fn kind(&self) -> Kind {
         match self {
             Sandbox::None => Kind::None,

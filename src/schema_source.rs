@@ -207,7 +207,6 @@ fn trace(generator: &mut SchemaGenerator) -> Value {
     })
 }
 
-/// Returns the schema of a cassette.
 fn cassette(generator: &mut SchemaGenerator) -> Value {
     json!({
         "description": "JSON Lines: the first line is the header, each other line is one recorded exchange",

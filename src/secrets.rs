@@ -31,7 +31,7 @@ mod wrapped;
 use numbers::NumbersIn;
 
 /// The length in bytes below which values are not masked: short values occur by chance.
-pub const SHORTEST: usize = 8;
+pub const MIN_SECRET_BYTES: usize = 8;
 
 /// The depth to which JSON inside JSON strings is searched.
 const DEPTH: u32 = 4;
@@ -108,7 +108,7 @@ impl Masker {
         let mut masker = Self::default();
         let mut patterns: Vec<String> = Vec::new();
         for (name, value) in secrets {
-            if value.len() < SHORTEST {
+            if value.len() < MIN_SECRET_BYTES {
                 if !value.is_empty() {
                     masker.too_short.push(name.to_owned());
                 }
@@ -118,7 +118,7 @@ impl Masker {
             let mut forms = vec![value.to_owned(), escaped(value), escaped(&escaped(value))];
             // Programs strip a line end from a value that was read from a file.
             let line = value.trim_end_matches(['\r', '\n']);
-            if line.len() >= SHORTEST && line != value {
+            if line.len() >= MIN_SECRET_BYTES && line != value {
                 forms.push(line.to_owned());
                 forms.extend(base64_forms(line));
             }
@@ -127,7 +127,8 @@ impl Masker {
             forms.extend(base64_forms(value));
             // A value of several lines is also masked line by line, because its lines appear separately in a patch, an
             // output or a log.
-            let lines = value.lines().map(str::trim).filter(|line| line.len() >= 2 * SHORTEST && *line != value);
+            let lines =
+                value.lines().map(str::trim).filter(|line| line.len() >= 2 * MIN_SECRET_BYTES && *line != value);
             forms.extend(lines.filter(|line| !line.starts_with("-----")).map(str::to_owned));
             forms.sort();
             forms.dedup();

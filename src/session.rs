@@ -39,7 +39,7 @@ pub mod terminals;
 mod tests;
 mod turn;
 
-pub use closing::{ProcessEnd, SessionRemains};
+pub use closing::{Ended, ProcessEnd, SessionRemains};
 use log::{Log, Weight};
 use queue::{Queue, ReceivedLine};
 use terminals::Terminals;

@@ -53,7 +53,6 @@ pub struct Range {
 }
 
 impl Range {
-    /// Makes the range of one figure.
     pub fn of(figure: u64) -> Self {
         Self { least: figure, most: figure }
     }

@@ -327,7 +327,7 @@ pub enum Role {
     Agent,
 }
 
-/// A message.
+/// A message of the user or the agent, with all of its pieces.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Message {
@@ -346,7 +346,7 @@ pub struct Message {
 pub struct Attachment {
     /// `image`, `audio`, `resource`, `resource_link` or the agent's own word.
     pub kind: String,
-    /// The media type.
+    /// The media type, such as `image/png`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
     /// The URI, for links and resources.
@@ -471,7 +471,7 @@ impl ToolCall {
 pub struct Location {
     /// The path, as the agent wrote it.
     pub path: String,
-    /// The line, from 1.
+    /// The number of the line, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
 }
@@ -509,7 +509,7 @@ impl CallStatus {
 pub struct ToolResult {
     /// The call that ended.
     pub call: String,
-    /// The status.
+    /// The outcome of the call.
     pub status: CallStatus,
     /// The output as text. Absent if there was none.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -99,6 +99,8 @@ pub struct Engine {
     pub settings_above: SettingsAbove,
     /// The paths that agents must not see: cases and their hidden files, graders, runs.
     pub hides: Vec<PathBuf>,
+    /// The limit of the memory of graders' commands for built-in agents, in bytes. Absent: half of the machine's.
+    pub memory: Option<u64>,
     /// A sandbox that overrides those of the cases and the manifests.
     pub sandbox: Option<sandbox::Kind>,
     /// The person who answers the policy `manual`.
@@ -139,10 +141,28 @@ pub struct Attempt {
     pub seal: Option<Arc<Seal>>,
 }
 
+impl Attempt {
+    /// Makes the first attempt at a trial outside a run, with the case's own policy.
+    pub fn alone(case: Arc<Case>, manifest: Arc<Manifest>, trial: TrialRecord, folder: PathBuf) -> Self {
+        Self {
+            interaction: case.interaction.clone(),
+            case,
+            manifest,
+            trial,
+            attempt: 1,
+            route: None,
+            folder,
+            foreign: None,
+            previous: PreviousAttempts::default(),
+            arms: None,
+            seal: None,
+        }
+    }
+}
+
 /// The files that the arms of an experiment give their agents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OfArms {
-    /// The skills of all arms.
     pub skills: Vec<SkillOfArm>,
     /// The names of the MCP servers of all arms.
     pub servers: BTreeSet<String>,
@@ -305,13 +325,13 @@ async fn on_blocking_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send +
 }
 
 async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result<(FinishedTrial, Before), Ended> {
-    let held = inputs::hold(engine, attempt).await?;
+    let inputs = inputs::check_before_use(engine, attempt).await?;
     let mut prepared = prepare_trial(engine, attempt, folders).await?;
     let played = play(engine, attempt, folders, &mut prepared).await?;
     folders.check_not_removed(&engine.temporary)?;
     folders.check_disk("the agent ended")?;
     let measured = measure(engine, attempt, folders, &prepared, played.answered()).await?;
-    conclude(engine, attempt, folders, prepared, played, measured, held).await
+    conclude(engine, attempt, folders, prepared, played, measured, inputs).await
 }
 
 /// The reason why an attempt ended early.

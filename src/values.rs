@@ -19,7 +19,7 @@ use regex_once::RegexOnce;
 
 /// The longest duration that can be written, in seconds: 365 days. Deadlines are calculated as "now" plus a duration,
 /// which has no value for much longer ones.
-const LONGEST_TIME: f64 = 365.0 * 86_400.0;
+const MAX_SECONDS: f64 = 365.0 * 86_400.0;
 
 /// A duration of at most 365 days: `500ms`, `2s`, `5m`, `1h30m`; a bare number is in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,7 +35,7 @@ impl FromStr for Time {
             return Err(wrong());
         }
         let of = |seconds: f64| {
-            if seconds > LONGEST_TIME {
+            if seconds > MAX_SECONDS {
                 return Err(format!("`{text}` is more than 365 days, the longest time that can be set"));
             }
             Duration::try_from_secs_f64(seconds).map(Time).map_err(|_| wrong())
@@ -281,7 +281,6 @@ impl PartialEq for Pattern {
 pub struct NameGlob(GlobMatcher);
 
 impl NameGlob {
-    /// Returns true if the glob matches a name.
     pub fn is_match(&self, name: &str) -> bool {
         self.0.is_match(name)
     }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{definitions, leaks};
 
 /// The maximum number of parts that are listed.
-const MOST: usize = 20;
+const MAX_PARTS: usize = 20;
 /// The minimum number of characters of an expected text.
 const TEXT: usize = 4;
 /// The minimum number of digits of an expected number. Shorter ones are in many prompts by chance.
@@ -87,7 +87,7 @@ pub fn candidates(prompt: &str, texts: Texts<'_>) -> Vec<Answer> {
 pub fn new(candidates: Vec<Answer>, known: Option<&BTreeSet<String>>) -> Vec<Answer> {
     let is_new =
         |answer: &Answer| answer.kind == AnswerKind::Line || known.is_some_and(|known| !known.contains(&answer.text));
-    candidates.into_iter().filter(is_new).take(MOST).collect()
+    candidates.into_iter().filter(is_new).take(MAX_PARTS).collect()
 }
 
 /// Returns the literals in the lines of a test that state an expectation, without the titles of tests.

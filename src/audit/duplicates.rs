@@ -105,8 +105,8 @@ fn connected(sets: &[&BTreeSet<u64>]) -> (Vec<Vec<u32>>, Vec<usize>) {
     (ranked, connected)
 }
 
-/// Returns the near duplicates among cases whose workspaces may be near. `near` is the similarity of the workspaces of two
-/// cases, if it is enough.
+/// Returns the near duplicates within a group of cases. `near` returns the similarity of the workspaces of two cases, or `None`
+/// if they differ too much.
 fn within(cases: &[Compared], group: &[usize], near: impl Fn(usize, usize) -> Option<f64>) -> Vec<Duplicate> {
     let shingles: Vec<BTreeSet<u64>> =
         group.iter().filter_map(|number| cases.get(*number)).map(|case| shingles(&case.prompt)).collect();

@@ -12,12 +12,13 @@ use crate::difference;
 use crate::text::first_chars;
 use crate::word::word;
 use crate::workspace::change::FileChangeKind;
+use crate::workspace::patch::moved::moved;
 use crate::workspace::patch::read::{Edit, Hunk, Piece};
 
 /// The maximum number of characters of a line in a report.
 const MAX_LINE_CHARS: usize = 160;
 /// The maximum number of added lines that are looked at.
-const MOST_LINES: usize = 20_000;
+const MAX_ADDED_LINES: usize = 20_000;
 /// The mode of a symbolic link in a patch.
 const LINK: &str = "120000";
 
@@ -51,7 +52,7 @@ impl MutationKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Mutation {
-    /// The file.
+    /// The file of the solution that was mutated.
     pub file: String,
     /// The line in the solution, from 1.
     pub line: usize,
@@ -116,6 +117,7 @@ pub fn mutants(pieces: &[Piece], seed: &str, most: usize, is_judged: impl Fn(&Pa
 fn spots(pieces: &[Piece], is_judged: impl Fn(&Path) -> bool) -> Vec<Spot> {
     let mut spots = Vec::new();
     let mut lines = 0;
+    let renamed = renamed(pieces);
     for (number, piece) in pieces.iter().enumerate().filter(|(_, piece)| is_judged(&piece.path)) {
         let Edit::Lines(hunks) = &piece.edit else { continue };
         let is_link = piece.mode.as_deref() == Some(LINK);
@@ -129,9 +131,12 @@ fn spots(pieces: &[Piece], is_judged: impl Fn(&Path) -> bool) -> Vec<Spot> {
             let line_of = |index: usize| first + index + 1;
             let start = added.first().copied().unwrap_or_default();
             let was = added.first().and_then(|index| hunk.new.get(*index)).map(|line| shown(line));
-            let kind = MutationKind::RevertHunk;
-            let mutation = Mutation { file: file.clone(), line: line_of(start), kind, was, now: None };
-            spots.push(Spot { mutation, piece: number, hunk: at, edit: None });
+            // No grader notices an old file beside the new one.
+            if !renamed.contains(&number) {
+                let kind = MutationKind::RevertHunk;
+                let mutation = Mutation { file: file.clone(), line: line_of(start), kind, was, now: None };
+                spots.push(Spot { mutation, piece: number, hunk: at, edit: None });
+            }
             if is_link || piece.how == FileChangeKind::Deleted {
                 continue;
             }
@@ -144,7 +149,7 @@ fn spots(pieces: &[Piece], is_judged: impl Fn(&Path) -> bool) -> Vec<Spot> {
             // text in the place of the same line.
             let mut results: BTreeSet<(usize, Option<String>)> = BTreeSet::new();
             for index in added {
-                let Some(bytes) = hunk.new.get(index).filter(|_| lines < MOST_LINES) else { continue };
+                let Some(bytes) = hunk.new.get(index).filter(|_| lines < MAX_ADDED_LINES) else { continue };
                 lines += 1;
                 let Ok(text) = std::str::from_utf8(bytes) else { continue };
                 if !style.is_code(text) || texts.contains(&index) {
@@ -199,6 +204,19 @@ fn starts_of_runs(lines: &[Vec<u8>]) -> Vec<usize> {
         starts.push(start);
     }
     starts
+}
+
+/// Returns the indices of the deleted files that the solution moved to another path.
+fn renamed(pieces: &[Piece]) -> BTreeSet<usize> {
+    fn lines(piece: &Piece, of: fn(&Hunk) -> &[Vec<u8>]) -> Vec<&[u8]> {
+        let Edit::Lines(hunks) = &piece.edit else { return Vec::new() };
+        hunks.iter().flat_map(of).map(Vec::as_slice).collect()
+    }
+    let of = |how: FileChangeKind| pieces.iter().enumerate().filter(move |(_, piece)| piece.how == how);
+    let deleted: Vec<usize> = of(FileChangeKind::Deleted).map(|(number, _)| number).collect();
+    let old: Vec<_> = of(FileChangeKind::Deleted).map(|(_, piece)| lines(piece, |hunk| &hunk.old)).collect();
+    let new: Vec<_> = of(FileChangeKind::Created).map(|(_, piece)| lines(piece, |hunk| &hunk.new)).collect();
+    moved(&old, &new).into_values().filter_map(|at| deleted.get(at).copied()).collect()
 }
 
 /// Returns the indices of the new lines of a hunk that the old lines do not have.
@@ -314,6 +332,19 @@ mod tests {
 
     const PATCH: &str = "diff --git a/f.py b/f.py\n--- a/f.py\n+++ b/f.py\n@@ -1,2 +1,4 @@\n a\n-b\n+# why\n+c = 1\n+c = 1\n@@ -9 +11,2 @@\n x\n+y\ndiff --git \
                          a/g b/g\nnew file mode 100644\n--- /dev/null\n+++ b/g\n@@ -0,0 +1 @@\n+new\n";
+
+    #[test]
+    fn the_deleted_file_of_a_rename_is_not_left_out_alone() {
+        let patch = "diff --git a/new.py b/new.py\nnew file mode 100644\n--- /dev/null\n+++ b/new.py\n@@ -0,0 +1 @@\n+same\ndiff --git \
+                     a/old.py b/old.py\ndeleted file mode 100644\n--- a/old.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-same\n";
+        let reverted = |patch: &str| -> Vec<String> {
+            let (all, _) = mutants(&read(patch.as_bytes()).unwrap(), "seed", 100, |_| true);
+            let reverted = all.into_iter().filter(|it| it.mutation.kind == MutationKind::RevertHunk);
+            reverted.map(|it| it.mutation.file).collect()
+        };
+        assert_eq!(reverted(patch), ["new.py"]);
+        assert_eq!(reverted(&patch.replace("-same", "-other")).len(), 2);
+    }
 
     #[test]
     fn each_mutant_differs_from_the_solution_in_one_place() {

@@ -72,7 +72,6 @@ impl Seen {
         Self { verdict: result.verdict, failed: failed.map(|grade| (grade.name.clone(), of(grade))).collect() }
     }
 
-    /// Returns the verdict.
     pub fn verdict(&self) -> Verdict {
         self.verdict
     }

@@ -41,7 +41,7 @@ pub enum Finding {
     },
     /// The prompt contains parts of the solution, or values that the hidden tests expect.
     AnswerInPrompt {
-        /// The parts.
+        /// The parts of the solution, and the expected values, that the prompt contains.
         parts: Vec<Answer>,
     },
     /// A grader that runs commands passes without any change, so it does not constrain the change.

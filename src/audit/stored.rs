@@ -29,7 +29,6 @@ pub struct Stored {
 struct OfCase {
     /// The number of trials in which each grader gave a pass or a fail, and whether it failed in any stored trial.
     graders: BTreeMap<String, (usize, bool)>,
-    /// The verdicts of each arm.
     arms: BTreeMap<(String, String), Vec<Verdict>>,
 }
 

@@ -27,7 +27,6 @@ pub enum Trick {
 }
 
 impl Trick {
-    /// All tricks.
     pub const ALL: [Trick; Trick::COUNT] = [Trick::Tests, Trick::Everything, Trick::Nothing];
 
     /// Returns the trick in words.

@@ -42,10 +42,10 @@ pub fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
 /// # Errors
 /// Returns an error if the limit is too low for one trial.
 pub fn enough_open_files() -> Result<(), CliError> {
-    if let Some(limit) = crate::resources::open_files_limit().filter(|limit| *limit < descriptors::LEAST) {
+    if let Some(limit) = crate::resources::open_files_limit().filter(|limit| *limit < descriptors::MIN_OPEN_FILES) {
         return Err(CliError::of_the_engine(format!(
             "this process may have {limit} files open (ulimit -n), and a trial needs at least {}; raise the limit",
-            descriptors::LEAST
+            descriptors::MIN_OPEN_FILES
         )));
     }
     Ok(())
@@ -116,6 +116,7 @@ pub fn engine(
         temporary: temporary.path().to_owned(),
         settings_above,
         hides,
+        memory: None,
         sandbox: None,
         person: None,
         judges: Judges::none(),

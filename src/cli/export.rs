@@ -66,7 +66,7 @@ pub fn run(args: &ExportArgs) -> Result<u8, CliError> {
     Ok(0)
 }
 
-/// Returns the named run.
+/// Opens the named run. The error says so if the path names a trace instead.
 fn named(args: &ExportArgs) -> Result<RunFolder, CliError> {
     named_run::by_name(&args.folder.runs, &args.run).map_err(|error| {
         let trace = stored_traces::of_folder(&args.run);

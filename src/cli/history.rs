@@ -125,8 +125,12 @@ pub fn run(args: &HistoryArgs) -> Result<u8, CliError> {
             return Err(CliError::unreadable(format!("no run could be read: {}", some_of(&unread, 3))));
         }
         return Err(CliError::unreadable(match &args.case {
-            Some(case) => format!("no run in {folder} has a case `{case}`; `evals list runs` lists the runs"),
-            None => format!("there are no runs in {folder}; `evals run` makes one"),
+            Some(case) => {
+                format!(
+                    "no run in {folder} has a case `{case}` with a trial that was run; `evals list runs` lists the runs"
+                )
+            }
+            None => format!("there are no runs in {folder} with a trial that was run; `evals run` makes one"),
         }));
     }
     match args.output.as_deref().filter(|path| *path != Path::new("-")) {

@@ -303,11 +303,11 @@ fn of_adapter(catalog: &Catalog, name: &str, adapter: Adapter) -> Option<Manifes
     Some(Manifest::clone(&known.manifest))
 }
 
-/// Returns true if the lines of a recording have directions and times.
+/// Returns true if the lines of a recording have directions.
 fn is_wire_log(whole: &mut dyn Again) -> io::Result<bool> {
     let mut reader = wire::Reader::new(BufReader::new(whole));
     reader.next_line()?;
-    Ok(reader.is_timed())
+    Ok(reader.is_wire_log())
 }
 
 /// Returns the error for a file of an unknown format, with the names of the known ones.

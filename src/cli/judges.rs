@@ -85,6 +85,7 @@ pub fn asking(engine: Engine, chosen: Chosen, args: &JudgeArgs, catalog: Catalog
         temporary: engine.temporary.clone(),
         settings_above: engine.settings_above.clone(),
         hides: engine.hides.clone(),
+        memory: engine.memory,
         sandbox: engine.sandbox,
         person: None,
         judges: Judges::none(),

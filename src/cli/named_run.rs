@@ -30,8 +30,8 @@ pub fn among(names: &Names<'_>, name: &str) -> Result<RunFolder, RunError> {
 ///
 /// # Errors
 /// Returns an error if no run matches, or several do.
-pub fn to_resume(runs: &Path, name: &str) -> Result<RunFolder, RunError> {
-    let found = find::to_resume(runs, name)?;
+pub fn to_resume(runs: &Path, name: &str, reruns: bool) -> Result<RunFolder, RunError> {
+    let found = find::to_resume(runs, name, reruns)?;
     warn_of_runs_ahead(runs, name);
     Ok(found)
 }

@@ -15,9 +15,9 @@ use super::stop::{self, INTERRUPTED};
 use super::{BROKEN_OFF, CliError, RunsFolder, ask, complete, engine, snapshot, terminal};
 use crate::case::Case;
 use crate::experiment::{Arm, OneOff};
-use crate::harness::HOME_IS_PRIVATE;
 use crate::harness::catalog::Catalog;
 use crate::harness::login::is_variable;
+use crate::harness::{HOME_IS_PRIVATE, Home};
 use crate::ids::{TrialId, TrialRecord, cases_of};
 use crate::interaction::{Interaction, Llm};
 use crate::judge::Chosen;
@@ -185,14 +185,21 @@ fn variable(text: &str) -> Result<String, String> {
     if is_variable(&text) { Ok(text) } else { Err(format!("`{text}` is not the name of a variable")) }
 }
 
-/// Refuses a run whose agents would not get the variables that the user names.
-fn check_env(names: &[String]) -> Result<(), CliError> {
-    if names.iter().any(|name| name == "HOME") {
+/// Returns true if a harness of a run gives its agents a private home, which no variable replaces.
+fn has_private_home(record: &RunRecord) -> bool {
+    record.harnesses.iter().any(|harness| matches!(harness.manifest.home, Home::Private(_)))
+}
+
+/// Refuses a run whose agents would not get the variables that the user names. `asked` are those of this command: a run of an
+/// older version may have `HOME` besides.
+fn check_env(record: &RunRecord, asked: &[String]) -> Result<(), CliError> {
+    let is_private = has_private_home(record);
+    if is_private && asked.iter().any(|name| name == "HOME") {
         let help = "leave it out; for the user's own home, write `home: user` in the manifest of the harness";
         return Err(CliError::unreadable(format!("--env HOME: {HOME_IS_PRIVATE}; {help}")));
     }
-    let missing: Vec<&str> =
-        names.iter().map(String::as_str).filter(|name| crate::own_environment::var(name).is_none()).collect();
+    let names = record.options.env.iter().map(String::as_str).filter(|name| !is_private || *name != "HOME");
+    let missing: Vec<&str> = names.filter(|name| crate::own_environment::var(name).is_none()).collect();
     if missing.is_empty() {
         return Ok(());
     }
@@ -219,7 +226,6 @@ pub fn run(args: RunArgs) -> Result<u8, CliError> {
         None => prices(args.prices.as_deref()).and_then(|()| fresh(&args)),
     };
     let Some(mut prepared) = prepared.map_err(|error| none_written(error, &args.reporters))? else { return Ok(0) };
-    check_env(&prepared.record.options.env)?;
     if args.dry_run {
         let waiting = runner::waiting(&prepared.folder, &prepared.record.trials, &prepared.redo)?;
         let trials: Vec<&TrialRecord> = waiting.into_iter().map(|(trial, _)| trial).collect();
@@ -307,7 +313,6 @@ pub(super) fn prices(named: Option<&Path>) -> Result<(), CliError> {
 
 /// Reads and plans a new run. Nothing is written until everything is read.
 fn fresh(args: &RunArgs) -> Result<Option<Prepared>, CliError> {
-    check_env(&args.env)?;
     let written = arms::written(args)?;
     let named = written.as_ref().map_or_else(|| args.harnesses.clone(), arms::harnesses);
     let mut inputs = inputs::read(&arms::cases(args, written.as_ref())?, &named)?;
@@ -363,11 +368,12 @@ fn fresh(args: &RunArgs) -> Result<Option<Prepared>, CliError> {
         }
         return Ok(None);
     }
-    surroundings::check(&inputs, &trials, experiment.is_some() || args.aa)?;
+    surroundings::check(&inputs, &trials.iter().collect::<Vec<_>>(), experiment.is_some() || args.aa)?;
     make_places(args, args.label.as_deref())?;
     // Every shard resolves and records the whole plan, so that `evals merge` can compare their inputs.
     commits::resolve(&mut inputs.cases, &whole)?;
     let mut record = record::of(args, &inputs, whole, experiment.as_ref())?;
+    check_env(&record, &args.env)?;
     record.options.judges = chosen;
     record.record_arm_doubts(doubts, |_| true);
     if let Some(shard) = args.shard {
@@ -379,7 +385,6 @@ fn fresh(args: &RunArgs) -> Result<Option<Prepared>, CliError> {
     Ok(Some(ready(folder, record, inputs, args.interaction.clone(), HashSet::new(), asked.arms)))
 }
 
-/// Makes the folder of the run.
 fn created(args: &RunArgs, record: &mut RunRecord) -> Result<RunFolder, CliError> {
     RunFolder::create(&args.folder.runs, record).map_err(|error| of_new_run(error, "--out DIR"))
 }
@@ -558,7 +563,7 @@ async fn carry_out(args: &RunArgs, prepared: &mut Prepared) -> Result<Result<Run
         keep: options.keep_workspace,
         person: if manual { ask::person(interrupt.clone()) } else { None },
         sandbox: options.sandbox,
-        pass: options.env.clone(),
+        pass: options.env.iter().filter(|name| !options.env_not_passed.contains(name)).cloned().collect(),
         settings_above: prepared.left_above.count_in(shared.settings_above),
         ..shared
     };

@@ -11,14 +11,14 @@ use super::beside_cases::refuse_elsewhere;
 use super::grade::{stored_run, stored_traces};
 use super::output::{self, Content};
 use super::{CliError, RunsFolder, complete, engine, named_run, terminal};
-use crate::ids::ArmOf;
+use crate::ids::SnapshotCellId;
 use crate::own_environment::in_ci;
 use crate::report::notes::in_quarantine;
 use crate::report::text::harmless;
 use crate::report::{page, snapshots};
 use crate::run::folder::RunFolder;
 use crate::run::read_json;
-use crate::snapshot::compare::{Compared, State, name};
+use crate::snapshot::compare::{Compared, State};
 use crate::values::{Day, NameGlob};
 use crate::whole_file::write_whole;
 
@@ -139,7 +139,7 @@ fn meant(chosen: &Chosen) -> Result<Meant, CliError> {
     let mut meant = if stored_traces::are_meant(&chosen.stored)? { in_traces(chosen)? } else { in_run(chosen)? };
     if !chosen.only.is_empty() {
         let is_meant = |name: &str| chosen.only.iter().any(|glob| glob.is_match(name));
-        meant.placed.retain(|it| is_meant(&it.cell.name()));
+        meant.placed.retain(|it| is_meant(&it.cell.id.to_string()));
         meant.without_case.retain(|it| is_meant(&it.name));
         meant.unreferenced.clear();
         if meant.placed.is_empty() && meant.without_case.is_empty() {
@@ -188,7 +188,7 @@ fn check(chosen: &Chosen, format: ComparisonFormat) -> Result<u8, CliError> {
     // Unreadable snapshots are an error of the command, even if others only differ.
     let unread = unreadable(&meant);
     let code = unread.as_ref().map_or_else(CliError::code, |()| exit_code(&all, &meant));
-    let quarantined = meant.quarantined.iter().filter(|(case, _)| all.iter().any(|it| it.case == **case));
+    let quarantined = meant.quarantined.iter().filter(|(case, _)| all.iter().any(|it| it.id.case == **case));
     let mut notes: Vec<String> = Vec::new();
     for note in meant.without_case.iter().map(CellWithoutCase::note).chain(quarantined.map(|(_, note)| note.clone())) {
         notes.extend((!notes.contains(&note)).then_some(note));
@@ -210,7 +210,7 @@ fn check(chosen: &Chosen, format: ComparisonFormat) -> Result<u8, CliError> {
     let look = terminal::stdout_look();
     for one in all.iter().filter(|it| it.state != State::Same || it.note.is_some()) {
         let mut entry = snapshots::in_full(one);
-        entry.about.extend(meant.quarantined.contains_key(&one.case).then(|| snapshots::IN_QUARANTINE.to_owned()));
+        entry.about.extend(meant.quarantined.contains_key(&one.id.case).then(|| snapshots::IN_QUARANTINE.to_owned()));
         page::terminal::entry(&entry, &look, &mut out)?;
         writeln!(out)?;
     }
@@ -237,23 +237,16 @@ fn compared(meant: &Meant) -> Result<Vec<Compared>, CliError> {
         Some(run) => kept(run)?,
         None => Vec::new(),
     };
-    let rejected: HashSet<CellKey<'_>> = before.iter().filter(|it| it.rejected).map(cell_of).collect();
+    let rejected: HashSet<&SnapshotCellId> = before.iter().filter(|it| it.rejected).map(|it| &it.id).collect();
     let all = meant.placed.iter().map(|it| it.compared(true));
-    Ok(all.map(|it| Compared { rejected: it.differs && rejected.contains(&cell_of(&it)), ..it }).collect())
-}
-
-/// A cell of snapshots: case, harness and arm, of which the copies are one.
-type CellKey<'a> = (&'a str, &'a str, ArmOf<'a>);
-
-fn cell_of(compared: &Compared) -> CellKey<'_> {
-    (&compared.case, &compared.harness, compared.arm())
+    Ok(all.map(|it| Compared { rejected: it.differs && rejected.contains(&it.id), ..it }).collect())
 }
 
 /// Returns 1 if a snapshot differs, else 3 if a trial could not be compared or there was none, else 0. Cases in quarantine
 /// do not count.
 fn exit_code(all: &[Compared], meant: &Meant) -> u8 {
     let counts = |case: &String| !meant.quarantined.contains_key(case);
-    let counted: Vec<&Compared> = all.iter().filter(|it| counts(&it.case)).collect();
+    let counted: Vec<&Compared> = all.iter().filter(|it| counts(&it.id.case)).collect();
     match () {
         () if counted.iter().any(|it| it.differs) => 1,
         // Without its case, no snapshot of a cell is looked for.
@@ -274,16 +267,14 @@ fn accept(meant: &Meant, add: bool) -> Result<u8, CliError> {
     for (one, placed) in all.iter().zip(&meant.placed).filter(|(one, _)| one.differs && one.trials > 0) {
         let now = decide(meant, one, placed, Decision::Accept { beside: add })?;
         accepted += 1;
-        let cell = name(&one.case, &one.harness, one.arm());
-        writeln!(out, "{}", harmless(&format!("accepted  {cell}  {}", one.file)))?;
+        writeln!(out, "{}", harmless(&format!("accepted  {}  {}", one.id, one.file)))?;
         if let Some(note) = now.note {
             writeln!(out, "  note: {}", harmless(&note))?;
         }
     }
     for one in all.iter().filter(|it| it.trials == 0) {
         let note = one.note.as_deref().unwrap_or("it has no trial");
-        let cell = name(&one.case, &one.harness, one.arm());
-        writeln!(out, "{}", harmless(&format!("passed over  {cell}: {note}")))?;
+        writeln!(out, "{}", harmless(&format!("passed over  {}: {note}", one.id)))?;
     }
     if accepted == 0 {
         writeln!(out, "nothing to accept")?;
@@ -298,9 +289,7 @@ fn refuse_changed(meant: &Meant) -> Result<(), CliError> {
         if let Some(trial) = placed.cell.passed_over.iter().find(|it| it.changed) {
             return Err(CliError::unreadable(format!(
                 "{}: {} {}, so nothing is accepted; run the trial again, or choose other cells with --only",
-                placed.cell.name(),
-                trial.name,
-                trial.why
+                placed.cell.id, trial.name, trial.why
             )));
         }
     }
@@ -319,7 +308,7 @@ fn reject(meant: &Meant) -> Result<u8, CliError> {
     for (one, placed) in all.iter().zip(&meant.placed).filter(|(one, _)| one.differs && !one.rejected) {
         decide(meant, one, placed, Decision::Reject)?;
         rejected += 1;
-        writeln!(out, "rejected  {}", name(&one.case, &one.harness, one.arm()))?;
+        writeln!(out, "rejected  {}", one.id)?;
     }
     if rejected == 0 {
         writeln!(out, "nothing to reject")?;
@@ -347,7 +336,7 @@ fn decide(meant: &Meant, one: &Compared, placed: &Placed, decision: Decision) ->
     }
     let Some(run) = &meant.run else { return Ok(now) };
     let mut all = kept(run)?;
-    match all.iter_mut().find(|it| cell_of(it) == cell_of(&now)) {
+    match all.iter_mut().find(|it| it.id == now.id) {
         Some(known) => *known = now.clone(),
         None => all.push(now.clone()),
     }

@@ -5,7 +5,7 @@ use super::tokens::{Piece, Token, Word};
 use super::variables::{Value, Variables, list_of};
 
 /// The maximum number of variables of a command that are read with each of their possible values.
-pub(super) const MOST_CHOSEN: usize = 2;
+pub(super) const MAX_CHOSEN_VARIABLES: usize = 2;
 
 /// An assignment to a variable.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ pub(super) fn assignment(word: &Word, variables: &Variables) -> Option<Assignmen
 
 /// Reads an assignment, once for each of the values that a branch may give to a variable in it.
 pub(super) fn assignment_of_all(word: &Word, variables: &mut Variables) -> Option<Assignment> {
-    assignment_within(word, variables, MOST_CHOSEN)
+    assignment_within(word, variables, MAX_CHOSEN_VARIABLES)
 }
 
 fn assignment_within(word: &Word, variables: &mut Variables, depth: usize) -> Option<Assignment> {

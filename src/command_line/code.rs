@@ -20,22 +20,21 @@ pub(super) use input::is_program;
 pub(super) use modules::files;
 
 /// The maximum number of variables whose values are searched in code.
-const MOST_NAMES: usize = 32;
+const MAX_VARIABLES: usize = 32;
 /// The maximum size in bytes of the command lines that are taken from calls and variables.
-const LONGEST_LINES: usize = 256 << 10;
+const MAX_LINES_BYTES: usize = 256 << 10;
 
 /// The command lines in the code of a program.
 #[derive(Debug, Default)]
 pub(super) struct Code {
     pub lines: Vec<String>,
-    /// The calls that are known as such, with parts that are not shown as unknown ones.
+    /// The recognised calls that run commands. Parts of them that the code does not show are marked as unknown.
     pub calls: Vec<Call>,
     /// True if the code runs a command that is the value of a variable, and does not show this value, or if a part of the code
     /// was not read.
     pub has_unknown: bool,
 }
 
-/// The origin of code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Origin {
     /// The command line, or the input of the interpreter.
@@ -82,7 +81,7 @@ pub(super) fn command_lines(program: &str, arguments: &[Argument], input: Option
     let texts: Vec<(String, Origin)> = texts.map(|(text, origin)| (readable(program, &text), origin)).collect();
     let origins: Vec<Origin> = texts.iter().map(|(_, origin)| *origin).collect();
     let texts: Vec<&str> = texts.iter().map(|(text, _)| text.as_str()).collect();
-    let mut found = Lines { lines: Vec::new(), left: LONGEST_LINES };
+    let mut found = Lines { lines: Vec::new(), left: MAX_LINES_BYTES };
     let file = arguments.iter().find(|word| !word.text.starts_with('-'));
     let mut has_unknown = file.is_some_and(|file| file.content.as_deref() == Some(NOT_SHOWN));
     has_unknown |= texts.iter().any(|text| !passed_to_shells(text, &mut found));
@@ -111,8 +110,8 @@ pub(super) fn command_lines(program: &str, arguments: &[Argument], input: Option
         has_unknown |= !shown.iter().all(|call| passed_to_shells(call, &mut found));
         calls.extend(javascript::templates(program, text).into_iter().map(call_of));
         let arguments = arguments_of_calls(text);
-        has_unknown |= arguments.len() > MOST_NAMES;
-        for argument in arguments.into_iter().take(MOST_NAMES) {
+        has_unknown |= arguments.len() > MAX_VARIABLES;
+        for argument in arguments.into_iter().take(MAX_VARIABLES) {
             match argument {
                 First::Name(name) => match shown_arguments(text, name) {
                     Some(lines) => calls.extend(lines.into_iter().map(call_of)),
@@ -154,7 +153,7 @@ fn with_arguments(code: &str, arguments: &[Argument]) -> String {
     let texts = arguments.iter().map(|word| format!("'{}'", word.shown().replace(['\'', '\\', '\n'], "")));
     let texts: Vec<String> = texts.collect();
     let whole = code.replace("sys.argv[1:]", &format!("[{}]", texts.join(", ")));
-    let numbered = texts.iter().enumerate().take(MOST_NAMES);
+    let numbered = texts.iter().enumerate().take(MAX_VARIABLES);
     numbered.fold(whole, |code, (index, text)| code.replace(&format!("sys.argv[{}]", index + 1), text))
 }
 

@@ -27,15 +27,15 @@ pub(super) use self::quotes::end_of_text;
 /// The maximum number of imports of a program that are read.
 const MAX_IMPORTS: usize = 256;
 /// The maximum number of values of a program that are read. Others are unknown.
-const MOST_VALUES: usize = 1024;
+const MAX_VALUES: usize = 1024;
 /// The maximum number of places of a name that are read. Values at others are unknown.
-const MOST_PLACES: usize = 128;
+const MAX_PLACES: usize = 128;
 /// The maximum number of variables and calls within the argument of a call.
 const MAX_VALUE_DEPTH: usize = 6;
 /// The maximum number of texts that an expression may have.
-const MOST_TEXTS: usize = 16;
+const MAX_TEXTS: usize = 16;
 /// The maximum size in bytes of the input of a command.
-const LONGEST_INPUT: usize = 4096;
+const MAX_INPUT_BYTES: usize = 4096;
 
 /// The functions of `os` and `subprocess` that run commands.
 const OF_OS: &str = "system|popen|execl|execle|execlp|execlpe|execv|execve|execvp|execvpe";
@@ -59,7 +59,7 @@ pub(super) fn calls(code: &str, origin: Origin) -> Vec<Call> {
     let program = Program {
         code,
         masked: &masked,
-        left: Cell::new(MOST_VALUES),
+        left: Cell::new(MAX_VALUES),
         place: Cell::new(0),
         has_choice: Cell::new(false),
         may_call_any: CALLERS.iter().any(|caller| masked.contains(caller)),
@@ -68,7 +68,7 @@ pub(super) fn calls(code: &str, origin: Origin) -> Vec<Call> {
     let is_definition = |from: usize| masked.get(..from).is_some_and(|before| before.trim_end().ends_with("def"));
     let places = functions.find_iter(&masked).filter(|call| !is_definition(call.start()));
     let mut calls: Vec<Call> = Vec::new();
-    for place in places.take(MOST_VALUES + 1) {
+    for place in places.take(MAX_VALUES + 1) {
         let call = program.call(place.end(), place.as_str().contains("exec"));
         if !calls.contains(&call) {
             calls.push(call);
@@ -189,7 +189,7 @@ impl<'a> Program<'a> {
         let input = keyword(&["input"])
             .map(|value| self.one_text(value, MAX_VALUE_DEPTH))
             .or(stream.map(|_| NOT_SHOWN.to_owned()));
-        let input = input.map(|text| if text.len() > LONGEST_INPUT { NOT_SHOWN.to_owned() } else { text });
+        let input = input.map(|text| if text.len() > MAX_INPUT_BYTES { NOT_SHOWN.to_owned() } else { text });
         let input = input.map(|text| format!(" <<<{}", quoted(&text))).unwrap_or_default();
         let values = self.values(command, MAX_VALUE_DEPTH).into_iter();
         let lines = values.map(|value| match value {

@@ -4,19 +4,18 @@ mod commands;
 mod evaluated;
 mod groups;
 mod heads;
+mod script;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::mem;
 use std::ops::Range;
 use std::rc::Rc;
 
 use self::evaluated::{in_index, is_evaluated};
-use self::groups::{Closed, Group, Scope};
 use crate::command_line::expanded::{Argument, joined, text_for_arithmetic};
 use crate::command_line::interactive::passes_on;
 use crate::command_line::powershell::{is_cmdlet, runs_value};
-use crate::command_line::tokens::{Operator, Piece, Redirection, Token, Word, split};
-use crate::command_line::variables::{Branches, Value, Variables};
+use crate::command_line::tokens::{Piece, Redirection, Token, Word, split};
+use crate::command_line::variables::{Value, Variables};
 use crate::command_line::{CommandLine, Dialect};
 
 /// The maximum depth of commands that run others.
@@ -24,11 +23,9 @@ const MAX_DEPTH: usize = 12;
 /// The maximum number of commands of a line, with those that have no words after the substitutions.
 pub(super) const MAX_COMMANDS: usize = 16 << 10;
 /// The maximum number of arguments that a function is expected to drop.
-const MOST_SHIFTED: usize = 8;
-/// The maximum depth of groups.
-const MOST_GROUPS: usize = 64;
+const MAX_SHIFTED_ARGUMENTS: usize = 8;
 /// The maximum size in bytes of what is kept of the commands that pipes read from.
-const LONGEST_SOURCES: usize = 1 << 20;
+const MAX_SOURCES_BYTES: usize = 1 << 20;
 
 /// Reads a command line.
 pub(super) fn read(line: &str, dialect: Dialect) -> CommandLine {
@@ -208,193 +205,6 @@ impl Reader {
         self.depth -= 1;
     }
 
-    fn tokens(&mut self, all: &[Token], around: &Source) {
-        let mut tokens = all.iter().peekable();
-        let mut open = Open::default();
-        let mut source = Source::default();
-        // For each open `case`, whether the pattern of an item comes next, and its items.
-        let mut cases: Vec<(bool, Branches)> = Vec::new();
-        let mut groups: Vec<Group> = vec![self.group(around.clone(), Scope::Open)];
-        // The group that was closed last.
-        let mut closed: Option<Closed> = None;
-        // The function whose body follows.
-        let mut defined: Option<String> = None;
-        let mut last: Option<&Token> = None;
-        let is_in_branch = self.is_conditional;
-        while let Some(token) = tokens.next() {
-            let before = last.replace(token);
-            let is_pattern = cases.last().is_some_and(|(is_pattern, _)| *is_pattern);
-            let now = self.found.commands.len();
-            if groups.len() > MOST_GROUPS {
-                return self.cut();
-            }
-            let begin = |reader: &Self, groups: &mut Vec<Group>, source: &mut Source, scope: Scope| {
-                let own = mem::take(source);
-                let around = groups.last().map(|group| &group.source);
-                let source = around.map_or_else(|| own.clone(), |around| own.or(around).clone());
-                groups.push(reader.group(source, scope));
-            };
-            match token {
-                Token::Word(word) if is_pattern => {
-                    self.outputs(&word.pieces);
-                    if word.plain() == Some("esac") {
-                        cases.pop().into_iter().for_each(|(_, items)| self.variables.join(items));
-                    } else if let Some((_, items)) = cases.last_mut() {
-                        items.is_complete |= word.plain() == Some("*");
-                    }
-                }
-                Token::Operator(Operator::Close) if is_pattern => {
-                    if let Some((is_pattern, _)) = cases.last_mut() {
-                        *is_pattern = false;
-                    }
-                }
-                _ if is_pattern => {}
-                Token::Redirection(redirection) => open.redirections.push(redirection),
-                Token::Stream { is_input, feeds } => {
-                    open.has_stream = true;
-                    open.reads_stream |= is_input;
-                    open.is_fed |= feeds;
-                }
-                Token::Arithmetic(pieces) => {
-                    self.arithmetic(pieces);
-                    self.possible_in_arithmetic(pieces);
-                }
-                Token::Word(word) if open.is_new() => match word.plain() {
-                    Some("do" | "!") => {}
-                    Some(word @ ("then" | "else" | "elif")) => {
-                        if let Some(Group { scope: Scope::Branches(branches), .. }) = groups.last_mut() {
-                            match word {
-                                "then" => self.variables.first_branch(branches),
-                                _ => self.variables.end_branch(branches),
-                            }
-                            branches.is_complete |= word == "else";
-                        }
-                    }
-                    Some(word @ ("if" | "while" | "until" | "{")) => {
-                        let own = self.variables.branches();
-                        let scope = match defined.take() {
-                            Some(name) => {
-                                let start = (word == "{").then(|| all.len() - tokens.len());
-                                self.function(name, own, start, tokens.clone())
-                            }
-                            None if word == "{" => Scope::Open,
-                            None => {
-                                if word != "if" {
-                                    self.expect(tokens.clone(), true);
-                                }
-                                Scope::Branches(own)
-                            }
-                        };
-                        begin(self, &mut groups, &mut source, scope);
-                    }
-                    Some("}" | "fi" | "done") => {
-                        let is_certain = !is_in_branch && cases.is_empty();
-                        self.end_of_function(&groups, all, all.len() - tokens.len(), is_certain);
-                        closed = self.end_of(&mut groups).or(closed);
-                    }
-                    Some("esac") => cases.pop().into_iter().for_each(|(_, items)| self.variables.end(items)),
-                    Some("time") if is_next(&mut tokens, &["{", "!"]) => {}
-                    Some("coproc") if is_next(&mut tokens, &["{"]) => {}
-                    Some("coproc") if is_named_group(tokens.clone()) => {
-                        tokens.next();
-                    }
-                    Some("[[") => self.condition(&mut tokens),
-                    Some("function") => self.named_function(&mut tokens, &mut defined),
-                    Some(word @ ("for" | "select")) => {
-                        let own = self.loop_over_values(word, &mut tokens);
-                        begin(self, &mut groups, &mut source, Scope::Branches(own));
-                    }
-                    Some("case") => cases.push((true, self.case_of(&mut tokens))),
-                    _ => open.words.push(word),
-                },
-                Token::Word(word) => open.words.push(word),
-                Token::Operator(Operator::Open) => {
-                    // `name() {` defines a function.
-                    let is_function = matches!(tokens.peek(), Some(Token::Operator(Operator::Close)));
-                    match open.words.as_slice() {
-                        [name] if is_function => {
-                            tokens.next();
-                            defined = self.define(name);
-                            open.words.clear();
-                        }
-                        _ => {
-                            self.is_conditional = is_in_branch || is_branch(&groups, &cases);
-                            self.finish(mem::take(&mut open), &source);
-                            let own = self.variables.branches();
-                            let scope = match defined.take() {
-                                Some(name) => {
-                                    let start = Some(all.len() - tokens.len());
-                                    self.function(name, own, start, tokens.clone())
-                                }
-                                None => Scope::Subshell(own),
-                            };
-                            begin(self, &mut groups, &mut source, scope);
-                        }
-                    }
-                }
-                Token::Operator(operator) => {
-                    let is_empty = open.words.is_empty() && open.redirections.is_empty();
-                    let around = groups.last().map(|group| group.source.clone()).unwrap_or_default();
-                    self.is_conditional = is_in_branch || is_branch(&groups, &cases);
-                    if let Some(closed) = closed.as_ref().filter(|_| open.words.is_empty()) {
-                        self.streams_of_group(&open.redirections, open.is_fed, closed);
-                    }
-                    let text = self.finish(mem::take(&mut open), source.or(&around));
-                    // A list goes on behind a line that ends with an operator.
-                    let goes_on = *operator == Operator::End
-                        && matches!(before, Some(Token::Operator(Operator::And | Operator::Or | Operator::Pipe)));
-                    if let Some(group) = groups.last_mut().filter(|_| !goes_on) {
-                        self.operator(group, *operator);
-                    }
-                    if let Some(group) = groups.last_mut()
-                        && let Some(text) = &text
-                        && *operator != Operator::Pipe
-                        && group.printed.len() + text.len() <= LONGEST_SOURCES
-                    {
-                        group.printed.push_str(text);
-                        group.printed.push('\n');
-                    }
-                    match operator {
-                        Operator::Pipe => {
-                            source = match closed.take().filter(|_| is_empty) {
-                                Some(Closed { before, printed, .. }) => {
-                                    self.source(before, Some(printed).filter(|it| !it.is_empty()))
-                                }
-                                None => self.source(now, text),
-                            };
-                        }
-                        Operator::Close => {
-                            let is_certain = !is_in_branch && cases.is_empty();
-                            self.end_of_function(&groups, all, all.len() - tokens.len(), is_certain);
-                            closed = self.end_of(&mut groups).or(closed);
-                            source = Source::default();
-                        }
-                        Operator::EndOfItem => {
-                            if let Some((is_pattern, items)) = cases.last_mut() {
-                                *is_pattern = true;
-                                self.variables.end_branch(items);
-                            }
-                            source = Source::default();
-                        }
-                        // A line may end behind the sign of a pipe.
-                        _ if is_empty => {}
-                        _ => (source, closed) = (Source::default(), None),
-                    }
-                }
-            }
-        }
-        let around = groups.last().map(|group| group.source.clone()).unwrap_or_default();
-        self.is_conditional = is_in_branch || is_branch(&groups, &cases);
-        if let Some(closed) = closed.as_ref().filter(|_| open.words.is_empty()) {
-            self.streams_of_group(&open.redirections, open.is_fed, closed);
-        }
-        self.finish(open, source.or(&around));
-        self.is_conditional = is_in_branch;
-        while let Some(group) = groups.pop() {
-            self.leave(group);
-        }
-    }
-
     /// Returns the source of a pipe whose commands are listed from an index on.
     fn source(&mut self, from: usize, text: Option<String>) -> Source {
         let commands = self.found.commands.get(from..).unwrap_or_default();
@@ -407,7 +217,7 @@ impl Reader {
         let mut typed = places.take_while(|place| *place >= from).filter_map(|place| self.found.commands.get(place));
         let is_fed = !typed.any(|command| passes_on(command));
         self.sources += form.len();
-        if self.sources > LONGEST_SOURCES {
+        if self.sources > MAX_SOURCES_BYTES {
             self.cut();
             return Source { form: None, text, is_fed };
         }
@@ -457,21 +267,4 @@ impl Reader {
         self.is_input_replaced = is_replaced;
         self.variables.undo(&own);
     }
-}
-
-/// Returns true if the commands in the groups and in the items of `case` may not run.
-fn is_branch(groups: &[Group], cases: &[(bool, Branches)]) -> bool {
-    let is_optional =
-        |group: &Group| group.list.is_some() || matches!(group.scope, Scope::Branches(_) | Scope::Function { .. });
-    !cases.is_empty() || groups.iter().any(is_optional)
-}
-
-fn is_next<'a>(tokens: &mut std::iter::Peekable<impl Iterator<Item = &'a Token>>, words: &[&str]) -> bool {
-    matches!(tokens.peek(), Some(Token::Word(next)) if next.plain().is_some_and(|word| words.contains(&word)))
-}
-
-/// Returns true if a name and a group follow, as in `coproc NAME {`.
-fn is_named_group<'a>(mut tokens: impl Iterator<Item = &'a Token>) -> bool {
-    let is_name = matches!(tokens.next(), Some(Token::Word(word)) if word.plain().is_some());
-    is_name && matches!(tokens.next(), Some(Token::Word(word)) if word.plain() == Some("{"))
 }

@@ -19,11 +19,11 @@ use sed::{edited_by_sed, in_sed};
 /// programs. If a line contains it, that part of the line is unknown. In the normal form it is `$_`.
 pub(super) const NOT_SHOWN: &str = "\u{fdd0}";
 /// The maximum size in bytes of the input of `xargs` that is put in the place of words.
-const LONGEST_INPUT: usize = 4096;
+const MAX_INPUT_BYTES: usize = 4096;
 /// The maximum number of options of a shell among the arguments of another program.
-const MOST_OPTIONS: usize = 16;
+const MAX_OPTIONS: usize = 16;
 /// The maximum size in bytes of what `printf` prints, and of the commands that `xargs` makes of its input.
-const LONGEST_OUTPUT: usize = 1 << 20;
+const MAX_OUTPUT_BYTES: usize = 1 << 20;
 
 /// The command or the text that a command runs.
 #[derive(Debug)]
@@ -394,7 +394,7 @@ fn shell_within<'a>(program: &str, arguments: &'a [Argument]) -> Option<Inner<'a
     }
     let gets_text = |at: &usize| {
         let Some([shell, rest @ ..]) = arguments.get(*at..) else { return false };
-        let rest = rest.get(..MOST_OPTIONS).unwrap_or(rest);
+        let rest = rest.get(..MAX_OPTIONS).unwrap_or(rest);
         let behind = behind_options_of_shell(rest);
         let mut options = rest.iter().take(rest.len() - behind.len());
         is_shell(&shell.text) && options.any(|word| is_option_of_text(&word.text))
@@ -550,7 +550,9 @@ fn behind_xargs<'a>(arguments: &'a [Argument], input: Option<&str>) -> Vec<Inner
     });
     let size: usize = command.iter().map(|word| word.text.len()).sum();
     let input = input.filter(|text| {
-        text.len() <= LONGEST_INPUT && text.len().saturating_mul(size) <= LONGEST_OUTPUT && !text.contains(NOT_SHOWN)
+        text.len() <= MAX_INPUT_BYTES
+            && text.len().saturating_mul(size) <= MAX_OUTPUT_BYTES
+            && !text.contains(NOT_SHOWN)
     });
     let with = |marker: &str, text: &str| -> Inner<'a> {
         let replaced = command.iter().map(|word| {

@@ -13,7 +13,7 @@ use quotes::is_one_text;
 /// The maximum depth of commands within words.
 const MAX_DEPTH: usize = 12;
 /// The maximum size in bytes of an arithmetic expression.
-const LONGEST_ARITHMETIC: usize = 4096;
+const MAX_ARITHMETIC_BYTES: usize = 4096;
 
 /// A part of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -129,7 +129,7 @@ pub(super) struct Tokens {
     pub is_cut: bool,
 }
 
-/// Splits a text.
+/// Splits a command line into tokens. `depth` is the number of command lines that contain this one.
 pub(super) fn split(text: &str, depth: usize) -> Tokens {
     let mut lexer = Lexer { text, depth, ..Lexer::default() };
     let tokens = lexer.tokens(false);
@@ -589,7 +589,7 @@ impl Lexer<'_> {
         let mut quote = None;
         let mut before = ' ';
         for (at, next) in rest.char_indices() {
-            if at > LONGEST_ARITHMETIC {
+            if at > MAX_ARITHMETIC_BYTES {
                 self.stop();
                 return None;
             }

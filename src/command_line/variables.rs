@@ -12,7 +12,7 @@ use super::tokens::{Piece, Word};
 /// The name of the variable for the current folder, which is no name in a shell. The folder in which the line begins is an empty
 /// text.
 const FOLDER: &str = "./";
-/// A folder that is not shown.
+/// The folder after a `cd` whose target the command line does not show.
 const FOLDER_NOT_SHOWN: &str = "$…";
 /// The variables that shells set themselves.
 const SET_BY_SHELLS: [&str; 4] = ["_", "REPLY", "OPTARG", "MAPFILE"];
@@ -21,17 +21,17 @@ const MAX_VALUE_BYTES: usize = 4096;
 /// The maximum size in bytes of all elements of a list that are kept.
 const MAX_LIST_BYTES: usize = 64 << 10;
 /// The maximum number of arguments that have a number.
-const MOST_ARGUMENTS: usize = 9;
+const MAX_ARGUMENTS: usize = 9;
 /// The maximum number of values of a loop.
-const MOST_VALUES: usize = 1024;
+const MAX_LOOP_VALUES: usize = 1024;
 /// The maximum number of values of which a variable may have one.
-const MOST_POSSIBLE: usize = 8;
+const MAX_POSSIBLE_VALUES: usize = 8;
 /// The maximum number of branches whose values are joined.
-const MOST_BRANCHES: usize = 64;
+const MAX_BRANCHES: usize = 64;
 /// The maximum number of variables whose values arithmetic may read.
-const MOST_NAMES: usize = 64;
+const MAX_VARIABLES: usize = 64;
 /// The maximum number of written files that are compared with a path in another folder.
-const MOST_FILES: usize = 256;
+const MAX_WRITTEN_FILES: usize = 256;
 /// The maximum size in bytes of all values that are put in the place of variables.
 const BUDGET: usize = 1 << 20;
 
@@ -64,7 +64,7 @@ impl Value {
         }
     }
 
-    /// Makes the value that is one of others.
+    /// Makes the value of a variable that has one of several values. It is unknown if there are too many.
     pub fn one_of(values: &[&Self]) -> Self {
         let mut distinct: Vec<&Self> = Vec::new();
         for &value in values {
@@ -73,7 +73,7 @@ impl Value {
                 if !distinct.contains(&part) {
                     distinct.push(part);
                 }
-                if distinct.len() > MOST_POSSIBLE {
+                if distinct.len() > MAX_POSSIBLE_VALUES {
                     return Self::Unknown;
                 }
             }
@@ -245,8 +245,8 @@ impl Variables {
         for name in names {
             let before = self.value(name);
             let values: Vec<&Value> =
-                branches.ended.iter().take(MOST_BRANCHES).map(|changed| changed.get(name).unwrap_or(&before)).collect();
-            let has_room = branches.ended.len() <= MOST_BRANCHES
+                branches.ended.iter().take(MAX_BRANCHES).map(|changed| changed.get(name).unwrap_or(&before)).collect();
+            let has_room = branches.ended.len() <= MAX_BRANCHES
                 && self.take(values.iter().map(|value| value.size()).sum::<usize>());
             self.set(name, if has_room { Value::one_of(&values) } else { Value::Unknown });
         }
@@ -312,7 +312,7 @@ impl Variables {
         let mut seen: HashSet<&str> = HashSet::new();
         let mut texts = vec![text];
         while let Some(text) = texts.pop() {
-            if has_code(text) || seen.len() > MOST_NAMES {
+            if has_code(text) || seen.len() > MAX_VARIABLES {
                 return true;
             }
             for name in text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
@@ -359,7 +359,7 @@ impl Variables {
     /// Sets the arguments of a function or a script. If `is_whole` is false, there may be others behind them.
     pub fn set_arguments(&mut self, words: &[Argument], is_whole: bool) {
         self.set_list("@", words);
-        for number in 1..=MOST_ARGUMENTS {
+        for number in 1..=MAX_ARGUMENTS {
             // An unknown word without quotes may be several, or none.
             let before = words.get(..number - 1).unwrap_or(words);
             let is_certain = before.iter().all(|word| word.is_known() || word.is_quoted);
@@ -375,7 +375,7 @@ impl Variables {
     /// Forgets the arguments of a function or a script.
     pub fn forget_arguments(&mut self) {
         self.forget("@");
-        (1..=MOST_ARGUMENTS).for_each(|number| self.forget(&number.to_string()));
+        (1..=MAX_ARGUMENTS).for_each(|number| self.forget(&number.to_string()));
     }
 
     /// Drops the first arguments, as `shift` does.
@@ -395,7 +395,7 @@ impl Variables {
     pub fn set_among(&mut self, name: &str, words: &[Argument]) -> bool {
         let is_known = !words.is_empty() && words.iter().all(Argument::is_known);
         let size: usize = words.iter().map(|word| word.text.len()).sum();
-        let has_room = words.len() <= MOST_VALUES && size <= MAX_LIST_BYTES;
+        let has_room = words.len() <= MAX_LOOP_VALUES && size <= MAX_LIST_BYTES;
         let texts = words.iter().map(|word| word.text.clone()).collect();
         self.set(name, if is_known && has_room { Value::Among(texts) } else { Value::Unknown });
         has_room
@@ -518,7 +518,7 @@ impl Variables {
         if path == "{}" {
             // `find -exec sh {}` may run each script.
             let is_script = |name: &String| name.ends_with(".sh") || !name.contains('.');
-            return self.files.keys().take(MOST_FILES).any(is_script).then_some(Cow::Borrowed(NOT_SHOWN));
+            return self.files.keys().take(MAX_WRITTEN_FILES).any(is_script).then_some(Cow::Borrowed(NOT_SHOWN));
         }
         let whole = self.path_of(path);
         if let Some(text) = self.files.get(&whole) {
@@ -542,7 +542,7 @@ impl Variables {
             return Some(Cow::Borrowed(text.as_str()));
         }
         let may_be = |name: &String| paths.iter().chain([&whole]).any(|path| may_be_same(name, path));
-        let is_doubtful = first.is_some() || is_in_others || self.files.keys().take(MOST_FILES).any(may_be);
+        let is_doubtful = first.is_some() || is_in_others || self.files.keys().take(MAX_WRITTEN_FILES).any(may_be);
         is_doubtful.then_some(Cow::Borrowed(NOT_SHOWN))
     }
 
@@ -552,7 +552,7 @@ impl Variables {
         let (begin, end) = (last.split(['*', '?', '[']).next(), last.rsplit(['*', '?', ']']).next());
         let whole = |folder: &str| if folder.is_empty() { last.to_owned() } else { format!("{folder}/{last}") };
         let (mut texts, mut is_doubtful) = (String::new(), false);
-        for (name, text) in self.files.iter().take(MOST_FILES) {
+        for (name, text) in self.files.iter().take(MAX_WRITTEN_FILES) {
             let (own, name) = name.rsplit_once('/').unwrap_or(("", name.as_str()));
             if !begin.is_some_and(|begin| name.starts_with(begin)) || !end.is_some_and(|end| name.ends_with(end)) {
                 continue;

@@ -21,7 +21,6 @@ use crate::project;
 use crate::run::RunError;
 use crate::sandbox;
 use crate::secrets::looks_secret;
-use crate::trial::previous_attempts::PreviousAttempts;
 use crate::trial::{self, Attempt, Engine, Outcome, TrialError, version};
 use crate::values::Time;
 use crate::whole_file::FileError;
@@ -165,29 +164,10 @@ fn attempt(check: &Check<'_>, manifest: &Arc<Manifest>, source: ModelSource, pro
             (launched && source == ModelSource::Own).then(|| SCRIPTS_MODEL.to_owned())
         }),
     };
-    let trial = TrialRecord {
-        case: case.id.clone(),
-        harness: manifest.name.clone(),
-        arm: asked.clone().unwrap_or_else(|| "default".to_owned()),
-        model: asked,
-        trial: 1,
-        skip: None,
-        failed_in: None,
-        sandbox: sandbox::kind(check.engine.sandbox, case.sandbox.as_ref(), manifest.sandbox.as_ref()),
-    };
-    Attempt {
-        interaction: case.interaction.clone(),
-        case: Arc::new(case),
-        manifest: manifest.clone(),
-        trial,
-        attempt: 1,
-        route,
-        folder: check.folder.join(probe.word()),
-        foreign: None,
-        previous: PreviousAttempts::default(),
-        arms: None,
-        seal: None,
-    }
+    let sandbox = sandbox::kind(check.engine.sandbox, case.sandbox.as_ref(), manifest.sandbox.as_ref());
+    let trial = TrialRecord::alone(&case.id, &manifest.name, asked, sandbox);
+    let folder = check.folder.join(probe.word());
+    Attempt { route, ..Attempt::alone(Arc::new(case), manifest.clone(), trial, folder) }
 }
 
 fn read_wire(path: &Path) -> Result<Vec<WireLine>, RunError> {

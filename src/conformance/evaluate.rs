@@ -85,7 +85,6 @@ fn finding(
     Finding { item, outcome, text: text.into(), evidence: evidence.into_iter().collect() }
 }
 
-/// Returns the session of a probe.
 fn session(sessions: &[Observed], probe: Probe) -> Option<&Observed> {
     sessions.iter().find(|session| session.probe == probe)
 }

@@ -202,7 +202,7 @@ impl Reader {
                         left.extend(others);
                     }
                     None => {
-                        let message = "left out: this is neither a text nor a map with one";
+                        let message = "left out: this is neither a text nor a map with a text in it";
                         notes.push(Note::new(file, format!("{key}.{list}[{at}]"), message));
                     }
                 }

@@ -27,7 +27,7 @@ const FILLED: [&str; 2] = ["initial_prompt", "success_criteria"];
 /// The folder of the task's files in the workspace while no command of a grader runs.
 const HIDDEN: &str = ".evals-task";
 /// The maximum number of the task's files.
-const MOST_HIDDEN: usize = 200;
+const MAX_HIDDEN_FILES: usize = 200;
 /// A script that runs a command while the task's files are outside of the workspace, in which the source has none of them.
 const WITH_TASK: &str = include_str!("coder_eval/with_task.sh");
 /// The name of this script in the folder.
@@ -287,8 +287,11 @@ impl Reader<'_> {
         let own = self.file.canonicalize().map_err(|error| wrong(error.to_string()))?;
         let files = copied::all(&folder, Path::new("")).map_err(wrong)?;
         let files: Vec<copied::Copied> = files.into_iter().filter(|file| file.from != own).collect();
-        if files.len() > MOST_HIDDEN {
-            return Err(wrong(format!("there are {} files in it, and at most {MOST_HIDDEN} are copied", files.len())));
+        if files.len() > MAX_HIDDEN_FILES {
+            return Err(wrong(format!(
+                "there are {} files in it, and at most {MAX_HIDDEN_FILES} are copied",
+                files.len()
+            )));
         }
         for file in files {
             let suffix = format!("hidden/{HIDDEN}/files/{}", file.to.display());
@@ -356,9 +359,8 @@ impl Reader<'_> {
                         let (Some(path), Some(content)) = (text("path"), text("content")) else {
                             return Err(refused(&place, "a file has no `path` or no `content`"));
                         };
-                        if let Some(why) = crate::paths::leaves(Path::new(&path)) {
-                            return Err(refused(&place, format!("the path `{path}` {why}")));
-                        }
+                        crate::paths::inside(Path::new(&path))
+                            .map_err(|why| refused(&place, format!("the path `{path}` {why}")))?;
                         // Texts lie beside copies of files, in the folder that the case copies.
                         self.case.add(&format!("workspace/{path}"), Content::Text(content));
                         let stem = self.case.name.rsplit('/').next().unwrap_or(&self.case.name).to_owned();

@@ -27,12 +27,8 @@ pub struct Copied {
 /// # Errors
 /// Returns an error if the path leaves the folder, does not exist, or contains anything but files and folders.
 pub fn below(folder: &Path, path: &str, to: &Path) -> Result<Vec<Copied>, String> {
-    if let Some(why) = paths::leaves(Path::new(path)) {
-        return Err(format!("the path {why}"));
-    }
-    if let Some(why) = paths::leaves(to) {
-        return Err(format!("the path in the workspace {why}"));
-    }
+    paths::inside(Path::new(path)).map_err(|why| format!("the path {why}"))?;
+    paths::inside(to).map_err(|why| format!("the path in the workspace {why}"))?;
     let failed = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => "the file does not exist".to_owned(),
         _ => format!("the file could not be read: {error}"),

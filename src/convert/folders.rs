@@ -42,7 +42,7 @@ pub fn tasks_below(path: &Path, file: &str, notes: &mut Vec<Note>) -> Result<(St
     }
 }
 
-/// Returns the name of a folder.
+/// Returns the last part of the absolute path of a folder; `.` has the name of the current folder.
 pub fn name(folder: &Path) -> String {
     let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     absolute.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()

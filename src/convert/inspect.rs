@@ -273,9 +273,7 @@ fn files(path: &Path, sample: &Sample, value: Option<Value>, case: &mut NewCase)
     let Some(value) = value else { return Ok(()) };
     let map = value.as_object().ok_or(("files", "this is not a map of paths".to_owned()))?;
     for (to, content) in map {
-        if let Some(why) = paths::leaves(Path::new(to)) {
-            return Err(("files", format!("the path `{to}` {why}")));
-        }
+        paths::inside(Path::new(to)).map_err(|why| ("files", format!("the path `{to}` {why}")))?;
         let text = content.as_str().ok_or(("files", format!("the content of `{to}` is not a text")))?;
         let data = data(text).map_err(|why| ("files", format!("`{to}` {why}")))?;
         let is_path = !text.contains('\n') && source::folder(path).join(text).exists();

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Number, Value};
 
-/// Returns the text of a number in JavaScript, where each number has 64 bits and no form of its own: 1.0 is `1`.
+/// Returns a number as JavaScript prints it. Each number of JavaScript is a 64-bit float, so 1.0 becomes `1`.
 pub fn javascript(number: &Number) -> String {
     let Some(value) = number.as_f64() else { return number.to_string() };
     let Some((is_negative, digits, exponent)) = shortest(value) else { return "0".to_owned() };
@@ -52,7 +52,7 @@ pub fn python_float(value: f64) -> String {
     format!("{sign}{text}")
 }
 
-/// Returns the fewest digits that are this number and no other, and the exponent of the first one. `None` is zero.
+/// Returns the shortest digits that parse back to this number, and the exponent of the first one. Returns `None` for zero.
 fn shortest(value: f64) -> Option<(bool, String, i32)> {
     let text = format!("{:e}", value.abs());
     let (digits, exponent) = text.split_once('e')?;

@@ -64,7 +64,6 @@ pub fn with_any_line_ends(text: &str) -> String {
     text.split('\n').map(regex::escape).collect::<Vec<String>>().join(LINE_END)
 }
 
-/// A line end.
 const LINE_END: &str = r"(?:\r?\n)";
 
 /// A pattern without a match: a text that Python reads has no carriage return.
@@ -109,7 +108,10 @@ fn translated(source: &str, flags: &str, language: Language, reader: Reader) -> 
     let checked = if reader == Reader::PythonProgram { Reader::Grader } else { reader };
     match written(checked)?.parse::<Pattern>() {
         Ok(_) => written(reader),
-        Err(_) => Err("the pattern uses what regular expressions here do not have, such as lookaround".to_owned()),
+        Err(_) => {
+            Err("the pattern uses a feature that regular expressions of evals do not have, such as lookaround"
+                .to_owned())
+        }
     }
 }
 

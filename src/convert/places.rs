@@ -11,11 +11,11 @@ const MAX_BYTES: usize = 1 << 20;
 /// The maximum number of notes that are searched.
 const MAX_NOTES: usize = 500;
 /// The maximum number of bytes that all searches parse: each search parses its file again.
-const MOST_PARSED: usize = 128 << 20;
+const MAX_PARSED_BYTES: usize = 128 << 20;
 
 /// Sets the line of the notes whose key is found in their file. The last ones of many in large files get no line.
 pub fn find(converted: &mut Converted) {
-    find_within(converted, MOST_PARSED);
+    find_within(converted, MAX_PARSED_BYTES);
 }
 
 fn find_within(converted: &mut Converted, mut left: usize) {

@@ -46,7 +46,7 @@ const IDLE: [&str; 15] = [
 const REPEAT: [&str; 2] = ["commandLineOptions", "evaluateOptions"];
 
 /// The maximum number of templates that name another one.
-const MOST_TEMPLATES: usize = 8;
+const MAX_TEMPLATE_DEPTH: usize = 8;
 
 /// Puts assertions in the place of references to them, as the source does: keys beside the reference come before those of the
 /// template.
@@ -56,7 +56,7 @@ fn fill_templates(value: &mut Value, templates: &Map<String, Value>, depth: usiz
         let name = reference.and_then(|text| text.strip_prefix("#/assertionTemplates/"));
         let name = name.map(|name| name.replace("~1", "/").replace("~0", "~"));
         if let Some(Value::Object(template)) =
-            name.and_then(|name| templates.get(&name)).filter(|_| depth < MOST_TEMPLATES)
+            name.and_then(|name| templates.get(&name)).filter(|_| depth < MAX_TEMPLATE_DEPTH)
         {
             map.remove("$ref");
             let mut whole = template.clone();

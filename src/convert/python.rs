@@ -9,7 +9,7 @@ use super::numbers;
 use super::parts::scalar;
 
 /// The most digits of a whole number that Python converts from a text and to one.
-const MOST_DIGITS: usize = 4_300;
+const MAX_DIGITS: usize = 4_300;
 
 /// A text without quotes, as PyYAML reads it.
 #[derive(Debug, PartialEq, Eq)]
@@ -172,7 +172,7 @@ fn whole(text: &str) -> Option<String> {
         let sum = digits.split(':').try_fold(0_u128, |sum, part| sum.checked_mul(60)?.checked_add(part.parse().ok()?));
         sum.map(|sum| sum.to_string())
     } else {
-        Some(digits.to_owned()).filter(|digits| digits.len() <= MOST_DIGITS)
+        Some(digits.to_owned()).filter(|digits| digits.len() <= MAX_DIGITS)
     }?;
     Some(if number == "0" { number } else { format!("{sign}{number}") })
 }

@@ -7,7 +7,7 @@ use super::{agentskills, claude_plugin, copied};
 use crate::{paths, skill};
 
 /// The maximum number of paths in a message.
-const MOST_NAMED: usize = 5;
+const MAX_NAMED_PATHS: usize = 5;
 
 /// Returns the files and folders with evals in a skill, whether or not they are converted: those that a manifest above names,
 /// each case folder of `claude plugin eval`, and each JSON file of Agent Skills. What cannot be read has none.
@@ -41,9 +41,9 @@ pub fn named_elsewhere(folder: &Path) -> String {
     let is_within = |path: &Path| path.starts_with(&own) || path.ancestors().skip(1).any(|above| found.contains(above));
     let others = found.iter().filter(|path| !is_within(path)).filter_map(|path| path.strip_prefix(&real).ok());
     let names: Vec<String> = others.map(|path| format!("`{}`", path.display())).collect();
-    match names.get(MOST_NAMED..).map_or(0, <[String]>::len) {
+    match names.get(MAX_NAMED_PATHS..).map_or(0, <[String]>::len) {
         _ if names.is_empty() => String::new(),
         0 => format!(" (also {})", names.join(", ")),
-        more => format!(" (also {}, and {more} more)", names.get(..MOST_NAMED).unwrap_or_default().join(", ")),
+        more => format!(" (also {}, and {more} more)", names.get(..MAX_NAMED_PATHS).unwrap_or_default().join(", ")),
     }
 }

@@ -174,9 +174,7 @@ pub fn json_lines(path: &Path, text: &str) -> Result<Vec<(usize, Value)>, YamlEr
 /// Returns the reason if the path is absolute, leaves the folder, or is no file.
 pub fn named(folder: &Path, path: &str) -> Result<PathBuf, String> {
     let clean = path.trim_start_matches("./");
-    if let Some(why) = paths::leaves(Path::new(clean)) {
-        return Err(format!("the path `{path}` {why}"));
-    }
+    paths::inside(Path::new(clean)).map_err(|why| format!("the path `{path}` {why}"))?;
     let file = folder.join(clean);
     if !file.is_file() {
         return Err(format!("the file `{path}` does not exist"));
@@ -189,7 +187,7 @@ pub fn named(folder: &Path, path: &str) -> Result<PathBuf, String> {
     Ok(file)
 }
 
-/// Returns the folder of a file.
+/// Returns the folder of a file: `.` if the path has no folder.
 pub fn folder(file: &Path) -> PathBuf {
     match file.parent() {
         Some(folder) if folder != Path::new("") => folder.to_owned(),

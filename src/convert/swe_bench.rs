@@ -99,19 +99,7 @@ fn instance(path: &Path, sample: &Sample, choices: &Choices, case: &mut NewCase)
     if fail.is_empty() {
         return Err(("FAIL_TO_PASS", "the list is empty, so an unchanged repository would pass".to_owned()));
     }
-    for (key, names) in [("FAIL_TO_PASS", &fail), ("PASS_TO_PASS", &pass)] {
-        if let Some(name) = names.iter().find(|name| name.contains('*')) {
-            let message =
-                format!("if no test has the name `{name}`, others that fit it count: `*` matches anything here");
-            case.notes.push(note(path, sample, key, message));
-        }
-        if let Some(name) = names.iter().find(|name| is_cut(name)) {
-            let message = format!(
-                "the source cuts names at white space; every test whose name begins with `{name}` and white space has to pass"
-            );
-            case.notes.push(note(path, sample, key, message));
-        }
-    }
+    case.notes.extend(notes_of_names(path, sample, &[("FAIL_TO_PASS", &fail), ("PASS_TO_PASS", &pass)]));
     let rewrites = if choices.test.is_some() { "" } else { rewrites(repo, fail.iter().chain(&pass)) };
     // If the plug-in cuts names as the source does, each is a whole name.
     let (fail, pass) = match rewrites {
@@ -160,6 +148,44 @@ fn instance(path: &Path, sample: &Sample, choices: &Choices, case: &mut NewCase)
     case.keys.insert("prompt".to_owned(), json!(statement.trim()));
     case.keys.insert("tags".to_owned(), json!(["swe-bench"]));
     case.keys.insert("workspace".to_owned(), workspace);
+    case.add(&format!("hidden/{FOLDER}/test.patch"), Content::Text(with_end(patch)));
+    let hidden = case.add(&format!("hidden/{FOLDER}/run.sh"), Content::Text(script_of(&files, &command)));
+    case.keys.insert("hidden".to_owned(), json!(hidden.split('/').next().unwrap_or_default()));
+    if let Ok(solution) = text("patch") {
+        let patch = case.add("patch", Content::Text(with_end(solution)));
+        case.keys.insert("oracle".to_owned(), json!({"patch": patch}));
+    }
+    case.keys.insert("graders".to_owned(), json!([{"tests": grader(fail, pass, format)}]));
+    let version = text("version").unwrap_or("unknown");
+    let message = format!(
+        "the dependencies of version {version} are not installed: add `workspace.setup`, or a `sandbox` with an image"
+    );
+    case.notes.push(note(path, sample, "version", message));
+    case.notes.extend(notes_of_other_columns(path, sample));
+    Ok(())
+}
+
+/// Returns notes about names of tests that other tests may fit.
+fn notes_of_names(path: &Path, sample: &Sample, lists: &[(&str, &Vec<String>)]) -> Vec<Note> {
+    let mut notes = Vec::new();
+    for (key, names) in lists {
+        if let Some(name) = names.iter().find(|name| name.contains('*')) {
+            let message =
+                format!("if no test has the name `{name}`, others that fit it count: `*` matches anything here");
+            notes.push(note(path, sample, key, message));
+        }
+        if let Some(name) = names.iter().find(|name| is_cut(name)) {
+            let message = format!(
+                "the source cuts names at white space; every test whose name begins with `{name}` and white space has to pass"
+            );
+            notes.push(note(path, sample, key, message));
+        }
+    }
+    notes
+}
+
+/// Returns the script that applies the tests of an instance and runs them. `files` are the files of the patch with the tests.
+fn script_of(files: &[Changed], command: &str) -> String {
     // A file that becomes a link is in the patch twice: Git needs the old file, which is restored.
     let is_old = |path: &str| files.iter().any(|file| !file.is_new && file.path == path);
     let new = files.iter().filter(|file| file.is_new && !is_old(&file.path));
@@ -167,17 +193,14 @@ fn instance(path: &Path, sample: &Sample, choices: &Choices, case: &mut NewCase)
     let remove = if new.is_empty() { String::new() } else { format!("rm -rf -- {}\n", new.join(" ")) };
     // No setting of the agent's repository counts: with `core.worktree` above the workspace, git would skip each path without
     // an error, and the old tests would run.
-    let script = format!(
+    format!(
         "#!/bin/sh\n# Applies the tests of the instance and runs them. Written by `evals convert`.\n{remove}\
          GIT_DIR=/nonexistent git apply --whitespace=nowarn {FOLDER}/test.patch || exit 1\n{command}\n"
-    );
-    case.add(&format!("hidden/{FOLDER}/test.patch"), Content::Text(with_end(patch)));
-    let hidden = case.add(&format!("hidden/{FOLDER}/run.sh"), Content::Text(script));
-    case.keys.insert("hidden".to_owned(), json!(hidden.split('/').next().unwrap_or_default()));
-    if let Ok(solution) = text("patch") {
-        let patch = case.add("patch", Content::Text(with_end(solution)));
-        case.keys.insert("oracle".to_owned(), json!({"patch": patch}));
-    }
+    )
+}
+
+/// Returns the grader that runs the script and reads the tests.
+fn grader(fail: Vec<String>, pass: Vec<String>, format: Option<&str>) -> Value {
     let mut tests = json!({
         "name": "resolved",
         "gate": true,
@@ -193,21 +216,18 @@ fn instance(path: &Path, sample: &Sample, choices: &Choices, case: &mut NewCase)
             map.insert("format".to_owned(), json!(format));
         }
     }
-    case.keys.insert("graders".to_owned(), json!([{"tests": tests}]));
-    let version = text("version").unwrap_or("unknown");
-    let message = format!(
-        "the dependencies of version {version} are not installed: add `workspace.setup`, or a `sandbox` with an image"
-    );
-    case.notes.push(note(path, sample, "version", message));
-    for (key, value) in sample.columns.iter().filter(|(key, _)| !KNOWN.contains(&key.as_str())) {
-        let is_empty = value.is_null() || value.as_str().is_some_and(|text| text.trim().is_empty());
-        match key.as_str() {
-            _ if is_empty => {}
-            "hints_text" => case.notes.push(note(path, sample, key, "left out: hints are not part of the task")),
-            _ => case.notes.push(note(path, sample, key, UNKNOWN)),
-        }
-    }
-    Ok(())
+    tests
+}
+
+/// Returns notes about columns that are not converted.
+fn notes_of_other_columns(path: &Path, sample: &Sample) -> Vec<Note> {
+    let is_empty = |value: &Value| value.is_null() || value.as_str().is_some_and(|text| text.trim().is_empty());
+    let others = sample.columns.iter().filter(|(key, value)| !KNOWN.contains(&key.as_str()) && !is_empty(value));
+    let note_of = |(key, _): (&String, &Value)| match key.as_str() {
+        "hints_text" => note(path, sample, key, "left out: hints are not part of the task"),
+        _ => note(path, sample, key, UNKNOWN),
+    };
+    others.map(note_of).collect()
 }
 
 /// Returns the key and the value of a repository: a URL, a local path, which may be relative to the file of the instances, or
@@ -293,7 +313,7 @@ fn is_empty(value: &Value) -> bool {
 
 /// Returns a list of tests: a list, or JSON within a text.
 fn names(sample: &Sample, key: &'static str) -> Result<Vec<String>, Refused<&'static str>> {
-    let wrong = || (key, "this is neither a list of names nor a text with one".to_owned());
+    let wrong = || (key, "this is neither a list of names nor a text that contains such a list".to_owned());
     let list = match sample.columns.get(key) {
         Some(Value::Array(list)) => list.clone(),
         Some(Value::String(text)) => serde_json::from_str::<Vec<Value>>(text).map_err(|_| wrong())?,

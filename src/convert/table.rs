@@ -14,7 +14,6 @@ pub struct Sample {
     pub line: Option<usize>,
     /// The place in the file, for a file that is one list.
     pub key: String,
-    /// The columns.
     pub columns: Map<String, Value>,
 }
 

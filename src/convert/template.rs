@@ -46,7 +46,7 @@ fn value(name: &str, vars: &Map<String, Value>, depth: usize, missing: &mut Vec<
     let mut parts = name.split('.');
     let first = parts.next().unwrap_or_default();
     if !is_name(first) || !name.split('.').all(is_name) {
-        return Err(format!("the template has `{{{{{name}}}}}`, which is more than a variable"));
+        return Err(format!("the template has `{{{{{name}}}}}`, which is not the name of a variable"));
     }
     if first == "env" && !vars.contains_key("env") {
         return Err(format!("the template has `{{{{{name}}}}}`, a variable of the environment"));

@@ -242,9 +242,7 @@ impl Reader<'_> {
         if let Some(path) = self.text(&["source", "path"])? {
             let clean = path.trim_start_matches("./");
             let wrong = |why: &str| refused("source.path", format!("its files cannot be copied: {why}"));
-            if let Some(why) = crate::paths::leaves(Path::new(clean)) {
-                return Err(wrong(&format!("the path `{path}` {why}")));
-            }
+            crate::paths::inside(Path::new(clean)).map_err(|why| wrong(&format!("the path `{path}` {why}")))?;
             let files = copied::all(&self.folder.join(clean), Path::new("")).map_err(|why| wrong(&why))?;
             self.case.files = files;
             return Ok(());
@@ -399,9 +397,7 @@ impl Reader<'_> {
         };
         let id = self.at(&["id"]).and_then(scalar).unwrap_or_default();
         let subdir = text("subdir")?.unwrap_or(&id);
-        if let Some(why) = crate::paths::leaves(Path::new(subdir)) {
-            return Err(format!("the path `{subdir}` {why}"));
-        }
+        crate::paths::inside(Path::new(subdir)).map_err(|why| format!("the path `{subdir}` {why}"))?;
         source::named(&root.join(subdir), path)
     }
 
@@ -416,9 +412,7 @@ impl Reader<'_> {
             let own = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             let to = typed::text(item.get("dest"), &format!("{place}.dest"))?.unwrap_or(&own);
             let to = to.trim_start_matches("./").trim_end_matches('/').to_owned();
-            if let Some(why) = crate::paths::leaves(Path::new(&to)) {
-                return Err(refused(&place, format!("the path `{to}` {why}")));
-            }
+            crate::paths::inside(Path::new(&to)).map_err(|why| refused(&place, format!("the path `{to}` {why}")))?;
             names.push(Path::new(&to).file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default());
             // Two graders may inject different files at one path.
             let from = format!("{}/{own}", self.injected.len());

@@ -153,7 +153,7 @@ impl Spent {
         self.add_cost(step.cost_usd);
     }
 
-    /// Adds a cost.
+    /// Adds a cost in US dollars, rounded to nine decimals.
     pub fn add_cost(&mut self, more: Option<f64>) {
         if let Some(more) = more {
             // Scripts state costs as decimals, and the sum must be a short decimal, too.
@@ -190,7 +190,6 @@ enum Flow {
 const CANCELLED: &str = "cancelled";
 
 impl Player {
-    /// Makes a player in a workspace.
     pub fn new(workspace: Workspace) -> Self {
         Self { workspace, calls: 0, always: HashSet::new() }
     }

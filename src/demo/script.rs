@@ -12,7 +12,6 @@ use serde::de::{Deserializer, Error as _};
 
 use crate::values::Time;
 
-/// The default of `model`.
 const DEFAULT_MODEL: &str = "demo-1";
 
 /// The actions of the demo agent, prompt by prompt.
@@ -348,7 +347,6 @@ impl Script {
         self.model.as_ref().or(first).map_or(DEFAULT_MODEL, String::as_str)
     }
 
-    /// Returns true if the script accepts this model.
     pub fn accepts(&self, model: &str) -> bool {
         self.models.as_ref().is_none_or(|models| models.iter().any(|known| known == model))
     }

@@ -21,10 +21,8 @@ pub struct Workspace {
     real: PathBuf,
 }
 
-/// The outcome of a call.
 #[derive(Debug, Default)]
 pub struct CallOutcome {
-    /// True if the call failed.
     pub failed: bool,
     /// The result, as the model reads it.
     pub text: String,

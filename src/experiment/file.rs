@@ -11,6 +11,7 @@ use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, IntoDeseriali
 use serde_json::Value;
 
 use super::variant::{VariantLayer, with_variant_keys};
+use crate::yaml::forms::{Forms, ParsedNumber, deserialize_forms};
 
 with_variant_keys! {
     /// An experiment, as written. Every variant has the keys of a variant that are written here, unless it says
@@ -61,27 +62,19 @@ impl ExperimentFile {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ordered<T>(pub Vec<(String, T)>);
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Ordered<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Entries<T>(std::marker::PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Entries<T> {
-            type Value = Ordered<T>;
+impl<'de, T: Deserialize<'de>> Forms<'de> for Ordered<T> {
+    const EXPECTED: &'static str = "a map from names to variants";
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a map from names to variants")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut entries = Vec::new();
-                while let Some(key) = map.next_key::<String>()? {
-                    entries.push((key, map.next_value()?));
-                }
-                Ok(Ordered(entries))
-            }
+    fn from_map<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(key) = map.next_key::<String>()? {
+            entries.push((key, map.next_value()?));
         }
-        deserializer.deserialize_map(Entries(std::marker::PhantomData))
+        Ok(Ordered(entries))
     }
 }
+
+deserialize_forms!([T: Deserialize<'de>] Ordered<T>, deserialize_map);
 
 #[cfg(test)]
 impl<T: JsonSchema> JsonSchema for Ordered<T> {
@@ -112,27 +105,19 @@ pub struct Axis {
     pub values: Vec<(String, VariantLayer)>,
 }
 
-impl<'de> Deserialize<'de> for Matrix {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Axes;
-        impl<'de> Visitor<'de> for Axes {
-            type Value = Matrix;
+impl<'de> Forms<'de> for Matrix {
+    const EXPECTED: &'static str = "a map from keys of a variant to their values";
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a map from keys of a variant to their values")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut axes = Vec::new();
-                while let Some(key) = map.next_key::<String>()? {
-                    axes.push(map.next_value_seed(ValuesOf(key))?);
-                }
-                Ok(Matrix(axes))
-            }
+    fn from_map<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
+        let mut axes = Vec::new();
+        while let Some(key) = map.next_key::<String>()? {
+            axes.push(map.next_value_seed(ValuesOf(key))?);
         }
-        deserializer.deserialize_map(Axes)
+        Ok(Matrix(axes))
     }
 }
+
+deserialize_forms!(Matrix, deserialize_map);
 
 /// Reads the values of an axis.
 struct ValuesOf(String);
@@ -175,31 +160,22 @@ impl<'de> Visitor<'de> for ValuesOf {
 /// A word of a list of values, which is its own label.
 struct LabelledWord(String);
 
-impl<'de> Deserialize<'de> for LabelledWord {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct LabelVisitor;
-        impl<'de> Visitor<'de> for LabelVisitor {
-            type Value = LabelledWord;
+impl Forms<'_> for LabelledWord {
+    const EXPECTED: &'static str = "a word; values that are lists or maps need labels: `LABEL: VALUE`";
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a word; values that are lists or maps need labels: `LABEL: VALUE`")
-            }
+    fn from_text<E: Error>(text: &str) -> Result<Self, E> {
+        Ok(LabelledWord(text.to_owned()))
+    }
 
-            fn visit_str<E: Error>(self, text: &str) -> Result<LabelledWord, E> {
-                Ok(LabelledWord(text.to_owned()))
-            }
-
-            fn visit_u64<E: Error>(self, number: u64) -> Result<LabelledWord, E> {
-                Ok(LabelledWord(number.to_string()))
-            }
-
-            fn visit_i64<E: Error>(self, number: i64) -> Result<LabelledWord, E> {
-                Ok(LabelledWord(number.to_string()))
-            }
+    fn from_number<E: Error>(number: ParsedNumber) -> Result<Self, E> {
+        match number {
+            ParsedNumber::Float(_) => Err(number.refused(Self::EXPECTED)),
+            whole => Ok(LabelledWord(whole.to_string())),
         }
-        deserializer.deserialize_any(LabelVisitor)
     }
 }
+
+deserialize_forms!(LabelledWord, deserialize_any);
 
 /// Reads a value of an axis as a variant with the axis' key alone.
 struct ValueOf<'a>(&'a str);

@@ -54,7 +54,6 @@ pub struct Written {
     pub(super) source: Option<SourcePlace>,
 }
 
-/// An arm as written.
 #[derive(Debug, Clone)]
 pub struct WrittenArm {
     pub name: String,
@@ -244,9 +243,9 @@ fn checked(
                 }
                 let values = matrix.0.iter().map(|axis| axis.values.len().max(1));
                 let arms = values.fold(1_usize, usize::saturating_mul);
-                if arms > MOST_ARMS {
+                if arms > MAX_ARMS {
                     let all = if arms == usize::MAX { "too many".to_owned() } else { arms.to_string() };
-                    let message = format!("the matrix has {all} combinations; at most {MOST_ARMS} are allowed");
+                    let message = format!("the matrix has {all} combinations; at most {MAX_ARMS} are allowed");
                     add(&[Step::Key("matrix")], StepPart::Key, message, "remove an axis or values");
                 }
             }
@@ -276,7 +275,7 @@ fn checked(
 }
 
 /// The maximum number of arms of a matrix.
-const MOST_ARMS: usize = 256;
+const MAX_ARMS: usize = 256;
 
 fn of_file(
     mut parsed: ExperimentFile,

@@ -20,6 +20,14 @@ impl Must {
         });
         value.and_then(Value::as_str).is_some_and(|text| self.any_of.iter().any(|wanted| wanted == text))
     }
+
+    /// Returns the key, if it is one of this variable itself.
+    pub(super) fn key_of(&self, variable: &str) -> Option<&str> {
+        match self.path.as_slice() {
+            [key] if self.variable == variable => Some(key),
+            _ => None,
+        }
+    }
 }
 
 /// A bare key of a variable: `line.item.text`.

@@ -110,7 +110,6 @@ impl<'v> Json<'v> {
         self.value.as_object()
     }
 
-    /// Returns a value within this one.
     fn within<'w>(&self, pick: impl Fn(&Value) -> Option<&Value>) -> Option<Box<dyn Val + 'w>>
     where
         'v: 'w,

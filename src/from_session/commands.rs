@@ -15,7 +15,7 @@ pub mod set_ups;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
     /// The command hides the exit code of the check.
-    #[error("its exit code is not the one of the check, because of `{0}`: it is not known to have passed")]
+    #[error("its exit code is not that of the check because of `{0}`, so it is unknown whether the check passed")]
     HidesExitCode(&'static str),
     /// The command does more than check.
     #[error("it does more than check: as a grader it could do a part of the work itself")]
@@ -242,44 +242,103 @@ fn fit(line: &str, parts: &[Part], workspace: Option<&str>) -> Result<Check, Unf
     if line.chars().any(|c| is_hidden(c) || (c.is_control() && !matches!(c, '\n' | '\t'))) {
         return Err(Unfit::Hidden);
     }
-    let mut folders = Folders::default();
-    // The commands of each folder, in the order in which they run.
-    let mut kept: Vec<(String, Vec<String>)> = Vec::new();
-    // The depth of shells at which the first failure ends the line.
-    let mut stops_at: Option<usize> = None;
-    let mut set_below = None;
-    // A variable that a shell within the line sets, with the depth of the shell; and one whose shell has ended.
-    let mut set_within: Option<(usize, String)> = None;
-    let mut set_before: Option<String> = None;
-    let mut visited = BTreeSet::new();
-    let mut leaves_out = false;
-    let mut shells: Vec<&str> = Vec::new();
     // What comes after the check and cannot fail does not decide how the line ends.
     let end = parts.iter().rposition(|part| !only_follows(&part.words, workspace)).map_or(0, |last| last + 1);
+    let mut grader_line = GraderLine::default();
     for (number, part) in parts.iter().enumerate() {
-        let ended = set_within.as_ref().filter(|(depth, _)| *depth > folders.outer.len());
-        set_before = set_before.or_else(|| ended.map(|(_, variable)| variable.clone()));
-        stops_at = stops_at.filter(|depth| *depth <= folders.outer.len());
-        folders.open(part);
+        grader_line.begin(part);
         let is_alone = number.checked_sub(1).is_none_or(|before| parts[before].after != Some("&&"));
-        // What comes after the last command of a shell is in the shell around it.
-        let stops = stops_at == folders.outer.len().checked_sub(part.closes) && is_alone;
-        match part.after {
-            Some("&&") | None => {}
-            Some("&") => return Err(Unfit::RunsOn),
-            // A last `;` or line end changes nothing.
-            Some(";" | "\n") if number + 1 == parts.len() || stops => {}
-            Some(";" | "\n") if sets_options(part, kept.is_empty()).is_some() => {}
-            Some(hides) => return Err(Unfit::HidesExitCode(hides_name(hides))),
-        }
+        grader_line.check_operator(part, is_alone, number + 1 == parts.len())?;
         if number >= end {
-            // To enter a folder above fails no more than the session itself.
-            leaves_out |= match part.words.as_slice() {
-                [cd, target] if cd == "cd" => target == "-" && folders.before.is_none(),
-                _ => true,
-            };
+            grader_line.leave_out(part);
             continue;
         }
+        grader_line.add(part, workspace)?;
+        grader_line.folders.close(part);
+    }
+    // The folder that a last `cd` enters may be what was missing.
+    let ends_elsewhere = end.checked_sub(1).is_some_and(|last| parts[last].words.first().is_some_and(|it| it == "cd"));
+    if grader_line.commands.is_empty() || ends_elsewhere {
+        return Err(Unfit::DoesMore);
+    }
+    let line = grader_line.text(workspace)?;
+    if parts.iter().any(|part| part.text.contains('~')) {
+        return Err(Unfit::NamesMachine);
+    }
+    let leaves_out = grader_line.leaves_out || !grader_line.uses_visited_folders();
+    let folders = grader_line.commands.into_iter().map(|commands| commands.folder).collect();
+    let programs = programs_of(&line);
+    let shells = grader_line.shells.join(" ");
+    Ok(Check { line, folders, purpose: Purpose::Builds, leaves_out, shells, programs })
+}
+
+/// The commands that run one after the other in one folder.
+#[derive(Debug)]
+struct FolderCommands {
+    folder: String,
+    texts: Vec<String>,
+}
+
+/// The line of a grader, made of the parts of a session's line from left to right.
+#[derive(Debug, Default)]
+struct GraderLine<'a> {
+    /// The folder of the current part.
+    folders: Folders,
+    /// The commands of each folder, in the order in which they run.
+    commands: Vec<FolderCommands>,
+    /// The depth of shells at which the first failure ends the line.
+    stops_at: Option<usize>,
+    /// A variable that a command in a folder below the workspace sets.
+    set_below: Option<String>,
+    /// A variable that a shell within the line sets, with the depth of the shell.
+    set_within: Option<(usize, String)>,
+    /// A variable that such a shell set, if the shell has ended.
+    set_before: Option<String>,
+    /// The folders that the line enters.
+    visited: BTreeSet<String>,
+    /// True if a part is not in the line, and may be what failed.
+    leaves_out: bool,
+    /// The shells that run the commands, without repetition.
+    shells: Vec<&'a str>,
+}
+
+impl<'a> GraderLine<'a> {
+    /// Begins a part: leaves the shells that ended before it, and enters those that begin with it.
+    fn begin(&mut self, part: &Part) {
+        let depth = self.folders.outer.len();
+        if self.set_before.is_none() {
+            let ended = self.set_within.as_ref().filter(|(within, _)| *within > depth);
+            self.set_before = ended.map(|(_, variable)| variable.clone());
+        }
+        self.stops_at = self.stops_at.filter(|stops_at| *stops_at <= depth);
+        self.folders.open(part);
+    }
+
+    /// Returns an error if the operator after a part hides its exit code. `is_alone` is true if no `&&` is before the part.
+    fn check_operator(&self, part: &Part, is_alone: bool, is_last: bool) -> Result<(), Unfit> {
+        // What comes after the last command of a shell is in the shell around it.
+        let stops = self.stops_at == self.folders.outer.len().checked_sub(part.closes) && is_alone;
+        match part.after {
+            Some("&&") | None => Ok(()),
+            Some("&") => Err(Unfit::RunsOn),
+            // A last `;` or line end changes nothing.
+            Some(";" | "\n") if is_last || stops => Ok(()),
+            Some(";" | "\n") if sets_options(part, self.commands.is_empty()).is_some() => Ok(()),
+            Some(operator) => Err(Unfit::HidesExitCode(hides_name(operator))),
+        }
+    }
+
+    /// Leaves out a part after the check.
+    fn leave_out(&mut self, part: &Part) {
+        // To enter a folder above fails no more than the session itself.
+        self.leaves_out |= match part.words.as_slice() {
+            [cd, target] if cd == "cd" => target == "-" && self.folders.before.is_none(),
+            _ => true,
+        };
+    }
+
+    /// Adds a part: options of its shell, the folder that it enters, or its command.
+    fn add(&mut self, part: &'a Part, workspace: Option<&str>) -> Result<(), Unfit> {
         if part.is_unread || part.is_of_bash {
             return Err(Unfit::Unread);
         }
@@ -289,21 +348,25 @@ fn fit(line: &str, parts: &[Part], workspace: Option<&str>) -> Result<Check, Unf
         if let Some(around) = &part.around {
             return Err(Unfit::Changed(around.clone()));
         }
-        if let Some(stops) = sets_options(part, kept.is_empty()) {
-            stops_at = stops.then_some(folders.outer.len()).or(stops_at);
-            folders.close(part);
-            continue;
+        if let Some(stops) = sets_options(part, self.commands.is_empty()) {
+            self.stops_at = stops.then_some(self.folders.outer.len()).or(self.stops_at);
+            return Ok(());
         }
-        if let [cd, target] = part.words.as_slice()
-            && cd == "cd"
-        {
-            folders.enter(target, workspace)?;
-            visited.insert(folders.here.clone());
-            let mut steps = target.split('/').skip_while(|step| matches!(*step, ".." | "." | ""));
-            leaves_out |= steps.any(|step| step == "..");
-            folders.close(part);
-            continue;
+        match part.words.as_slice() {
+            [cd, target] if cd == "cd" => self.enter(target, workspace),
+            _ => self.add_command(part),
         }
+    }
+
+    fn enter(&mut self, target: &str, workspace: Option<&str>) -> Result<(), Unfit> {
+        self.folders.enter(target, workspace)?;
+        self.visited.insert(self.folders.here.clone());
+        let mut steps = target.split('/').skip_while(|step| matches!(*step, ".." | "." | ""));
+        self.leaves_out |= steps.any(|step| step == "..");
+        Ok(())
+    }
+
+    fn add_command(&mut self, part: &'a Part) -> Result<(), Unfit> {
         if purpose(&part.words).is_none() && !is_harmless(&part.words) {
             return Err(Unfit::DoesMore);
         }
@@ -313,76 +376,74 @@ fn fit(line: &str, parts: &[Part], workspace: Option<&str>) -> Result<Check, Unf
         if let Some(word) = options::unknown(&part.words) {
             return Err(Unfit::Changed(word.to_owned()));
         }
+        if let Some(variable) = &self.set_before {
+            return Err(Unfit::Changed(variable.clone()));
+        }
         // A keyword of some shells, and no program.
         let text = part.text.trim();
-        let text = text.strip_prefix("time ").unwrap_or(text).trim_start().to_owned();
-        if let Some(variable) = set_before {
-            return Err(Unfit::Changed(variable));
+        let text = text.strip_prefix("time ").unwrap_or(text).trim_start();
+        if !self.shells.contains(&part.shell.as_str()) {
+            self.shells.push(&part.shell);
         }
-        if !shells.contains(&part.shell.as_str()) {
-            shells.push(&part.shell);
-        }
-        match kept.last_mut() {
-            Some((folder, texts)) if *folder == folders.here => texts.push(text.clone()),
+        match self.commands.last_mut() {
+            Some(commands) if commands.folder == self.folders.here => commands.texts.push(text.to_owned()),
             _ => {
                 // The command of a folder is in parentheses, which variables do not leave.
-                if let Some(variable) = set_below {
-                    return Err(Unfit::Changed(variable));
+                if let Some(variable) = &self.set_below {
+                    return Err(Unfit::Changed(variable.clone()));
                 }
-                kept.push((folders.here.clone(), vec![text.clone()]));
+                self.commands.push(FolderCommands { folder: self.folders.here.clone(), texts: vec![text.to_owned()] });
             }
         }
         if sets_variables(&part.words) {
-            let depth = folders.outer.len();
-            if set_within.as_ref().is_none_or(|(known, _)| *known < depth) {
-                set_within = Some((depth, text.clone()));
+            let depth = self.folders.outer.len();
+            if self.set_within.as_ref().is_none_or(|(known, _)| *known < depth) {
+                self.set_within = Some((depth, text.to_owned()));
             }
-            if !folders.here.is_empty() {
-                set_below = Some(text);
+            if !self.folders.here.is_empty() {
+                self.set_below = Some(text.to_owned());
             }
         }
-        folders.close(part);
+        Ok(())
     }
-    // The folder that a last `cd` enters may be what was missing.
-    let ends_elsewhere = end.checked_sub(1).is_some_and(|last| parts[last].words.first().is_some_and(|it| it == "cd"));
-    if kept.is_empty() || ends_elsewhere {
-        return Err(Unfit::DoesMore);
-    }
-    let workspace = workspace.map(|it| it.trim_end_matches('/')).filter(|it| !it.is_empty());
-    let is_one = kept.len() == 1;
-    let mut lines = Vec::new();
-    for (folder, texts) in &kept {
-        let mut text = texts.join(" && ");
-        if let Some(workspace) = workspace {
-            // Within a folder of the workspace, its other files are not where a relative path would find them.
-            if folder.is_empty() {
-                text = relative(&text, workspace, "./");
-            } else if text.contains(workspace) {
+
+    /// Returns the text of the line, in which each folder is entered from the workspace.
+    fn text(&self, workspace: Option<&str>) -> Result<String, Unfit> {
+        let workspace = workspace.map(|it| it.trim_end_matches('/')).filter(|it| !it.is_empty());
+        let is_one = self.commands.len() == 1;
+        let mut lines = Vec::new();
+        for FolderCommands { folder, texts } in &self.commands {
+            let mut text = texts.join(" && ");
+            if let Some(workspace) = workspace {
+                // Within a folder of the workspace, its other files are not where a relative path would find them.
+                if folder.is_empty() {
+                    text = relative(&text, workspace, "./");
+                } else if text.contains(workspace) {
+                    return Err(Unfit::NamesMachine);
+                }
+            }
+            if names_machine(&text) {
                 return Err(Unfit::NamesMachine);
             }
+            lines.push(match folder.as_str() {
+                "" => text,
+                folder if is_one => format!("cd {} && {text}", shell_word(folder)),
+                folder => format!("(cd {} && {text})", shell_word(folder)),
+            });
         }
-        if names_machine(&text) {
-            return Err(Unfit::NamesMachine);
-        }
-        lines.push(match folder.as_str() {
-            "" => text,
-            folder if is_one => format!("cd {} && {text}", shell_word(folder)),
-            folder => format!("(cd {} && {text})", shell_word(folder)),
-        });
+        Ok(lines.join(" && "))
     }
-    if parts.iter().any(|part| part.text.contains('~')) {
-        return Err(Unfit::NamesMachine);
+
+    /// Returns true if a command runs in each folder that the line enters, or below it.
+    fn uses_visited_folders(&self) -> bool {
+        let is_used = |folder: &String| {
+            let is_within = |it: &FolderCommands| {
+                it.folder.strip_prefix(folder).is_some_and(|it| it.is_empty() || it.starts_with('/'))
+            };
+            folder.is_empty() || self.commands.iter().any(is_within)
+        };
+        self.visited.iter().all(is_used)
     }
-    let folders: Vec<String> = kept.into_iter().map(|(folder, _)| folder).collect();
-    let is_entered = |folder: &String| {
-        let is_on_the_way =
-            |it: &String| it.strip_prefix(folder).is_some_and(|it| it.is_empty() || it.starts_with('/'));
-        folder.is_empty() || folders.iter().any(is_on_the_way)
-    };
-    let leaves_out = leaves_out || !visited.iter().all(is_entered);
-    let (line, shells) = (lines.join(" && "), shells.join(" "));
-    let programs = programs_of(&line);
-    Ok(Check { line, folders, purpose: Purpose::Builds, leaves_out, shells, programs })
 }
 
 /// Returns whether the line ends at its first failure after a part that only sets options of its shell: one at the
@@ -659,7 +720,7 @@ fn input_of_shell(part: &Part) -> Option<ShellText> {
 }
 
 /// The maximum depth of shells within shells that are read.
-const MOST_SHELLS: usize = 4;
+const MAX_SHELL_DEPTH: usize = 4;
 
 /// Splits a command line at its operators, also the texts that it gives to shells: `cd a && bash -c 'pytest'`.
 fn parts(line: &str) -> Vec<Part> {
@@ -670,7 +731,7 @@ fn parts_of(line: &str, depth: usize) -> Vec<Part> {
     let mut found = Vec::new();
     for part in split(line) {
         let text = script_of_shell(&part.words).or_else(|| input_of_shell(&part));
-        let text = text.filter(|_| depth < MOST_SHELLS).unwrap_or_default();
+        let text = text.filter(|_| depth < MAX_SHELL_DEPTH).unwrap_or_default();
         let mut inner = parts_of(&text.text, depth + 1);
         if text.stops && !inner.is_empty() {
             let words = ["set", "-e"].map(str::to_owned).to_vec();

@@ -15,7 +15,6 @@ const AFTER: [&str; 4] = ["new_string", "newText", "newString", "new_str"];
 pub(super) struct Edit {
     /// The `seq` of the call.
     pub seq: u64,
-    /// The `seq` of its result.
     pub result_seq: u64,
     /// The path of the file, relative to the workspace.
     pub path: String,

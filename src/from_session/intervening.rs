@@ -47,14 +47,11 @@ pub enum Kind {
     Command(String),
     /// A build. The program is the one whose own tests do not need it.
     Build {
-        /// The command.
         command: String,
-        /// The program.
         program: &'static str,
     },
     /// A command that the session does not show.
     HiddenCommand,
-    /// A command of the user.
     CommandOfUser,
     /// A call of a tool that is not known to only read. The text is the name of the tool.
     Tool(String),
@@ -73,7 +70,7 @@ pub enum Kind {
     /// The call of the check that passed ran the check under other conditions than the failing one. The text is the key of the
     /// call's input.
     OtherConditions(String),
-    /// A failure without a result of the check. The text is what shows it.
+    /// A failure of the call, of which the check itself shows no result. The text is the part of the output that says so.
     NoResult(String),
     /// The changes of files that the session shows were none, or may have been taken back.
     NoChange,
@@ -118,11 +115,11 @@ impl Intervening {
             Kind::ChangedByOthers(path) => format!("{} was changed by the user or another program", shown(path)),
             Kind::HiddenEdit => "files were changed that the session does not show".to_owned(),
             Kind::InParallel(path) => format!("{} was changed while the failing run went on", shown(path)),
-            Kind::BranchChanged(branch) => format!("the repository came to be on the branch {}", shown(branch)),
+            Kind::BranchChanged(branch) => format!("the repository was switched to the branch {}", shown(branch)),
             Kind::SandboxChanged => "it came to run in another sandbox of the agent, or outside it".to_owned(),
             Kind::OtherConditions(key) => format!("it was run with another {}", shown(key)),
-            Kind::NoResult(told) => {
-                format!("a run failed without a result of the check, as {} shows", shown(&told.replace('`', "'")))
+            Kind::NoResult(evidence) => {
+                format!("a run failed without a result of the check, as {} shows", shown(&evidence.replace('`', "'")))
             }
             Kind::NoChange => "no change of a file is known to have remained".to_owned(),
             Kind::Lost => "there is a part of the session that could not be read".to_owned(),

@@ -79,7 +79,7 @@ const COMMON: [&str; 26] = [
     "vscode",
 ];
 /// The minimum number of characters of a user's name that is masked outside of paths: shorter ones are parts of ordinary text.
-const SHORTEST: usize = 3;
+const MIN_NAME_CHARS: usize = 3;
 
 /// Masks secrets and, if requested, text that identifies a person.
 #[derive(Debug, Clone, Default)]
@@ -184,7 +184,7 @@ impl Persons {
 
     /// Adds the name of a user, unless it identifies no person.
     fn add_name(&mut self, name: &str) {
-        if name.chars().count() < SHORTEST || COMMON.contains(&name.to_lowercase().as_str()) {
+        if name.chars().count() < MIN_NAME_CHARS || COMMON.contains(&name.to_lowercase().as_str()) {
             return;
         }
         let word = if name.starts_with(char::is_alphanumeric) { r"\b" } else { "" };

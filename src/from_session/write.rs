@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Observed;
 use super::commands::{Purpose, Unfit, relative};
 use super::redact::Redactor;
+use super::{Checked, Observed};
 use crate::case::provenance::Provenance;
 use crate::mine::role::{Role, Sight};
 use crate::text::{first_chars, one_line, plural, some_of};
@@ -15,11 +15,11 @@ use crate::yaml;
 /// The maximum number of characters of a prompt in the name of a case.
 const NAME: usize = 48;
 /// The maximum number of graders that run a command.
-const MOST_CHECKS: usize = 5;
+const MAX_CHECKS: usize = 5;
 /// The maximum number of set-up commands that are named.
-const MOST_SET_UPS: usize = 8;
+const MAX_SET_UPS: usize = 8;
 /// The minimum time limit: the start of an agent takes longer on another machine.
-const LEAST_SECONDS: u64 = 120;
+const MIN_TIMEOUT_SECONDS: u64 = 120;
 /// The folder that a draft names if the state before the session is unknown. It does not exist, so the case is refused
 /// until a person has written the right one.
 pub const TODO: &str = "TODO-state-before-the-session";
@@ -159,7 +159,7 @@ fn workspace(draft: &Draft<'_>, redactor: &Redactor) -> Value {
 fn limits(observed: &Observed) -> Map<String, Value> {
     let mut limits = Map::new();
     if let Some(ms) = observed.worked_ms {
-        let seconds = ms.saturating_mul(2).div_ceil(1000).max(LEAST_SECONDS);
+        let seconds = ms.saturating_mul(2).div_ceil(1000).max(MIN_TIMEOUT_SECONDS);
         limits.insert("time".into(), json!(format!("{seconds}s")));
     }
     if let Some(tokens) = observed.tokens.filter(|tokens| *tokens > 0) {
@@ -177,24 +177,11 @@ fn graders(draft: &Draft<'_>, redactor: &Redactor) -> (Vec<Value>, Vec<String>) 
     let observed = draft.observed;
     let (mut graders, mut remarks) = (Vec::new(), Vec::new());
     // A command of which a part is masked is another command.
-    let (mut checks, masked): (Vec<_>, Vec<_>) =
+    let (mut checks, masked): (Vec<&Checked>, Vec<&Checked>) =
         observed.checks.iter().partition(|it| redactor.text(&it.check.line) == it.check.line);
     remarks.extend(masked.iter().map(|it| format!("`{}` is not used as a grader: {}.", it.check.line, Unfit::Masked)));
-    // A command that others narrow down checks more than they do. Then come the checks that are known to tell the states apart,
-    // then tests, then the latest.
-    let lines: Vec<&str> = checks.iter().map(|it| it.check.line.as_str()).collect();
-    let is_broad =
-        |line: &str| lines.iter().any(|other| other.strip_prefix(line).is_some_and(|rest| rest.starts_with(' ')));
-    checks.sort_by_key(|it| {
-        let is_narrow = !is_broad(&it.check.line);
-        (is_narrow, !it.failed_before, it.check.purpose != Purpose::Tests, std::cmp::Reverse(it.seq))
-    });
-    // A check that is known to fail without the work is never left out.
-    if let Some(known) = checks.iter().position(|it| it.failed_before).filter(|at| *at >= MOST_CHECKS) {
-        let known = checks.remove(known);
-        checks.insert(MOST_CHECKS - 1, known);
-    }
-    if !checks.iter().take(MOST_CHECKS).any(|it| it.failed_before) {
+    sort_checks(&mut checks);
+    if !checks.iter().take(MAX_CHECKS).any(|it| it.failed_before) {
         remarks.insert(
             0,
             "NO GRADER IS KNOWN TO FAIL for an agent that does nothing: add one before you use this case, and test it with \
@@ -202,67 +189,13 @@ fn graders(draft: &Draft<'_>, redactor: &Redactor) -> (Vec<Value>, Vec<String>) 
                 .to_owned(),
         );
     }
-    for checked in checks.iter().take(MOST_CHECKS) {
-        let line = &checked.check.line;
-        graders.push(json!({"command": {"run": line, "gate": true}}));
-        let seq = checked.seq;
-        if checked.failed_before {
-            let when = if checked.changed_after { "during it" } else { "after it" };
-            remarks.push(format!("`{line}` failed before the work and passed {when} (event {seq})."));
-            if checked.hides_failure && checked.check.purpose == Purpose::Tests {
-                remarks.push(format!(
-                    "The output of the failing run of `{line}` shows no test that failed and no place in a file: it may have \
-                     failed for a reason that the work did not remove."
-                ));
-            }
-            if let Some(module) = &checked.missing_module {
-                remarks.push(format!(
-                    "The failing run of `{line}` did not find the module `{module}`, which no changed file provides: it may have \
-                     failed only because a package was missing."
-                ));
-            }
-            if let Some(typed) = checked.typed_between {
-                remarks.push(format!(
-                    "Between these two runs of `{line}`, the user wrote something (event {typed}): what the user did then is \
-                     unknown, and it may be why the check passed."
-                ));
-            }
-        } else {
-            remarks.push(format!(
-                "`{line}` passed (event {seq}), and the session does not show that it failed in the state before the \
-                 work: it may pass for an agent that does nothing."
-            ));
-        }
-        if checked.check.purpose == Purpose::Tests && !checked.shows_tests {
-            remarks.push(format!("The output of `{line}` does not show how many tests ran."));
-        }
-        if let Some(intervening) = &checked.intervening {
-            let event = intervening.text(|text| redactor.text(&without_folder(text, draft.cwd)));
-            remarks.push(format!(
-                "`{line}` failed earlier, but before it passed, {event} (event {}): that may be the cause.",
-                intervening.seq
-            ));
-        }
-        if let Some(path) = observed.touched.iter().find(|path| line.contains(path.as_str())) {
-            remarks.push(format!(
-                "`{line}` runs {path}, which the session made or changed: an agent that writes a different file there is graded \
-                 by its own."
-            ));
-        }
-        if !checked.settings.is_empty() {
-            remarks.push(format!(
-                "The session changed {}, which decides what `{line}` does: it may pass for that reason.",
-                checked.settings.join(", ")
-            ));
-        }
-        if checked.changed_after {
-            remarks
-                .push(format!("Files were changed after the last run of `{line}`: it may fail after the whole work."));
-        }
+    for checked in checks.iter().take(MAX_CHECKS) {
+        graders.push(json!({"command": {"run": checked.check.line, "gate": true}}));
+        remarks.extend(remarks_of_check(checked, draft, redactor));
     }
-    if checks.len() > MOST_CHECKS {
-        let left = checks.iter().skip(MOST_CHECKS).map(|it| format!("`{}`", it.check.line));
-        remarks.push(format!("Left out, although they passed: {}.", some_of(left, MOST_CHECKS)));
+    if checks.len() > MAX_CHECKS {
+        let left = checks.iter().skip(MAX_CHECKS).map(|it| format!("`{}`", it.check.line));
+        remarks.push(format!("Left out, although they passed: {}.", some_of(left, MAX_CHECKS)));
     }
     if observed.touched.iter().any(|path| redactor.text(path) != *path) {
         remarks.push("`scope` is left out, because the path of a changed file is masked.".to_owned());
@@ -270,12 +203,7 @@ fn graders(draft: &Draft<'_>, redactor: &Redactor) -> (Vec<Value>, Vec<String>) 
         let only: Vec<String> = observed.touched.iter().map(|path| escaped_glob(path)).collect();
         graders.push(json!({"scope": {"only": only}}));
     }
-    let mut budget = Map::new();
-    for (key, figure) in [("tool-calls", observed.tool_calls), ("steps", observed.steps)] {
-        if let Some(figure) = figure.filter(|figure| *figure > 0) {
-            budget.insert(key.into(), json!(figure.saturating_mul(2)));
-        }
-    }
+    let budget = budget(observed);
     if !budget.is_empty() {
         graders.push(json!({"budget": budget}));
     }
@@ -286,9 +214,114 @@ fn graders(draft: &Draft<'_>, redactor: &Redactor) -> (Vec<Value>, Vec<String>) 
     (graders, remarks)
 }
 
+/// Sorts checks by their use as graders. A command that others narrow down checks more than they do. Then come the checks that are
+/// known to tell the states apart, then tests, then the latest.
+fn sort_checks(checks: &mut Vec<&Checked>) {
+    let lines: Vec<&str> = checks.iter().map(|it| it.check.line.as_str()).collect();
+    let is_broad =
+        |line: &str| lines.iter().any(|other| other.strip_prefix(line).is_some_and(|rest| rest.starts_with(' ')));
+    checks.sort_by_key(|it| {
+        let is_narrow = !is_broad(&it.check.line);
+        (is_narrow, !it.failed_before, it.check.purpose != Purpose::Tests, std::cmp::Reverse(it.seq))
+    });
+    // A check that is known to fail without the work is never left out.
+    if let Some(known) = checks.iter().position(|it| it.failed_before).filter(|at| *at >= MAX_CHECKS) {
+        let known = checks.remove(known);
+        checks.insert(MAX_CHECKS - 1, known);
+    }
+}
+
+/// Returns remarks about a check that is a grader: why it may pass without the work, or fail in spite of it.
+fn remarks_of_check(checked: &Checked, draft: &Draft<'_>, redactor: &Redactor) -> Vec<String> {
+    let (line, seq) = (&checked.check.line, checked.seq);
+    let is_test = checked.check.purpose == Purpose::Tests;
+    let mut remarks = Vec::new();
+    if checked.failed_before {
+        let when = if checked.changed_after { "during it" } else { "after it" };
+        remarks.push(format!("`{line}` failed before the work and passed {when} (event {seq})."));
+        remarks.extend(remarks_of_failure(checked));
+    } else {
+        remarks.push(format!(
+            "`{line}` passed (event {seq}), and the session does not show that it failed in the state before the \
+             work: it may pass for an agent that does nothing."
+        ));
+    }
+    if is_test && !checked.shows_tests {
+        remarks.push(format!("The output of `{line}` does not show how many tests ran."));
+    }
+    if let Some(intervening) = &checked.intervening {
+        let event = intervening.text(|text| redactor.text(&without_folder(text, draft.cwd)));
+        remarks.push(format!(
+            "`{line}` failed earlier, but before it passed, {event} (event {}): that may be the cause.",
+            intervening.seq
+        ));
+    }
+    if let Some(path) = draft.observed.touched.iter().find(|path| line.contains(path.as_str())) {
+        remarks.push(format!(
+            "`{line}` runs {path}, which the session made or changed: an agent that writes a different file there is graded \
+             by its own."
+        ));
+    }
+    if !checked.settings.is_empty() {
+        remarks.push(format!(
+            "The session changed {}, which decides what `{line}` does: it may pass for that reason.",
+            checked.settings.join(", ")
+        ));
+    }
+    if checked.changed_after {
+        remarks.push(format!("Files were changed after the last run of `{line}`: it may fail after the whole work."));
+    }
+    remarks
+}
+
+/// Returns remarks about the failing run of a check that failed before the work: what else may have been its cause.
+fn remarks_of_failure(checked: &Checked) -> Vec<String> {
+    let line = &checked.check.line;
+    let mut remarks = Vec::new();
+    if checked.hides_failure && checked.check.purpose == Purpose::Tests {
+        remarks.push(format!(
+            "The output of the failing run of `{line}` shows no test that failed and no place in a file: it may have \
+             failed for a reason that the work did not remove."
+        ));
+    }
+    if let Some(module) = &checked.missing_module {
+        remarks.push(format!(
+            "The failing run of `{line}` did not find the module `{module}`, which no changed file provides: it may have \
+             failed only because a package was missing."
+        ));
+    }
+    if let Some(typed) = checked.typed_between {
+        remarks.push(format!(
+            "Between these two runs of `{line}`, the user wrote something (event {typed}): what the user did then is \
+             unknown, and it may be why the check passed."
+        ));
+    }
+    remarks
+}
+
+/// Returns a budget of twice the figures of the session.
+fn budget(observed: &Observed) -> Map<String, Value> {
+    let mut budget = Map::new();
+    for (key, figure) in [("tool-calls", observed.tool_calls), ("steps", observed.steps)] {
+        if let Some(figure) = figure.filter(|figure| *figure > 0) {
+            budget.insert(key.into(), json!(figure.saturating_mul(2)));
+        }
+    }
+    budget
+}
+
 /// Returns remarks about facts that the session does not show.
 fn remarks_of(draft: &Draft<'_>) -> Vec<String> {
-    let observed = draft.observed;
+    let mut remarks = remarks_of_state(draft);
+    remarks.extend(remarks_of_commands(draft.observed));
+    remarks.extend(remarks_of_files(draft));
+    remarks.extend(remarks_of_prompts(draft));
+    remarks.extend(remarks_of_gaps(draft.observed));
+    remarks
+}
+
+/// Returns remarks about the state before the session.
+fn remarks_of_state(draft: &Draft<'_>) -> Vec<String> {
     let mut remarks = Vec::new();
     match draft.before {
         Before::Commit { how, .. } => {
@@ -302,6 +335,12 @@ fn remarks_of(draft: &Draft<'_>) -> Vec<String> {
             "TODO: the state before the session is unknown ({why}): write `workspace`. Until then `evals check` refuses the case."
         )),
     }
+    remarks
+}
+
+/// Returns remarks about the commands that are no graders: checks that cannot be, and those that set up the environment.
+fn remarks_of_commands(observed: &Observed) -> Vec<String> {
+    let mut remarks = Vec::new();
     for (line, why) in &observed.unfit {
         remarks.push(format!("`{line}` is not used as a grader: {why}."));
     }
@@ -313,9 +352,16 @@ fn remarks_of(draft: &Draft<'_>) -> Vec<String> {
         remarks.push(format!(
             "The session set up its environment: {}. A check may have failed only because that was missing. Add to \
              `workspace.setup` what a trial needs.",
-            some_of(lines, MOST_SET_UPS)
+            some_of(lines, MAX_SET_UPS)
         ));
     }
+    remarks
+}
+
+/// Returns remarks about the files that the session changed.
+fn remarks_of_files(draft: &Draft<'_>) -> Vec<String> {
+    let observed = draft.observed;
+    let mut remarks = Vec::new();
     let tests: Vec<&str> =
         observed.touched.iter().map(String::as_str).filter(|it| Sight::of(it).may_be(Role::Test)).collect();
     if !tests.is_empty() {
@@ -344,6 +390,13 @@ fn remarks_of(draft: &Draft<'_>) -> Vec<String> {
             ),
         });
     }
+    remarks
+}
+
+/// Returns remarks about the prompts: parts of the task that they may lack, and words that may not be the user's.
+fn remarks_of_prompts(draft: &Draft<'_>) -> Vec<String> {
+    let observed = draft.observed;
+    let mut remarks = Vec::new();
     if observed.prompts.len() > 1 {
         remarks.push(
             "The later prompts answer to what the agent had done; another agent may have done something else. Harnesses \
@@ -378,6 +431,12 @@ fn remarks_of(draft: &Draft<'_>) -> Vec<String> {
             plural(observed.attachments, "prompt")
         ));
     }
+    remarks
+}
+
+/// Returns remarks about refused calls, lost lines, and a session that did not come to its end.
+fn remarks_of_gaps(observed: &Observed) -> Vec<String> {
+    let mut remarks = Vec::new();
     if observed.denied > 0 {
         remarks.push(format!(
             "refused: {}; if a refused call must not be made, add a `permissions` or `tool-calls` grader.",
@@ -389,7 +448,7 @@ fn remarks_of(draft: &Draft<'_>) -> Vec<String> {
     }
     match observed.stop {
         Some(StopReason::EndTurn) | None => {}
-        Some(reason) => remarks.push(format!("The session did not come to its end: `{}`.", reason.word())),
+        Some(reason) => remarks.push(format!("The session did not finish: `{}`.", reason.word())),
     }
     remarks
 }

@@ -86,7 +86,7 @@ pub struct AskedFigures {
     pub tokens: Option<u64>,
     /// Known cost in US dollars.
     pub cost_usd: Option<f64>,
-    /// The figures that are lower bounds.
+    /// The figures that are only lower bounds, because some requests did not report them.
     pub lower_bounds: Vec<AskedFigure>,
 }
 
@@ -237,7 +237,7 @@ pub struct OneJudge {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[cfg_attr(test, schemars(rename = "Finding"))]
 pub struct CriterionFinding {
-    /// The criterion.
+    /// The id of the criterion.
     pub criterion: String,
     /// The verdict; unknown if the judge's answer is not trusted.
     pub verdict: CriterionVerdict,
@@ -250,7 +250,7 @@ pub struct CriterionFinding {
     /// A quote from one of these events.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub quote: String,
-    /// The reason.
+    /// The judge's reason for the verdict.
     pub reason: String,
     /// The reason why the judge's answer is not trusted.
     #[serde(default, skip_serializing_if = "Option::is_none")]

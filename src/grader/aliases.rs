@@ -1,8 +1,6 @@
 //! The `trajectory:*` assertions of promptfoo that have an equivalent grader here: they are read as that
 //! grader.
 
-use std::marker::PhantomData;
-
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess};
@@ -16,7 +14,7 @@ use super::trajectory::{Item, Mode, Trajectory};
 use crate::matcher::arguments::MatchArgs;
 use crate::matcher::{Matcher, Speaker};
 use crate::values::NameGlob;
-use crate::yaml::forms::{self, AnyForm, Forms};
+use crate::yaml::forms::{self, Forms, deserialize_forms};
 use crate::yaml::lists::OneOrList;
 use crate::yaml::lists::said;
 
@@ -28,7 +26,7 @@ pub const WORDS: [&str; 4] =
 /// graders are available.
 pub fn read<'de, D: Deserializer<'de>>(word: &str, body: D, common: &mut Common) -> Result<Kind, D::Error> {
     let mut weights = Weights(Common::default());
-    let written: Written<Fields> = Written::read(Split { inner: body, beside: &mut weights })?;
+    let written: Written<Fields> = Written::deserialize(Split { inner: body, beside: &mut weights })?;
     *common = weights.0;
     let kind = match word {
         "trajectory:tool-used" => tool_used(written),
@@ -110,11 +108,7 @@ impl<'de, T: Deserialize<'de>> Forms<'de> for Written<T> {
     }
 }
 
-impl<'de, T: Deserialize<'de>> Written<T> {
-    fn read<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(AnyForm(PhantomData))
-    }
-}
+deserialize_forms!([T: Deserialize<'de>] Written<T>, deserialize_any);
 
 /// A tool, by its type, its name or a pattern.
 #[derive(Default, Deserialize)]
@@ -132,7 +126,7 @@ struct NameOrStep(Step);
 
 impl<'de> Deserialize<'de> for NameOrStep {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match Written::<Step>::read(deserializer)? {
+        match Written::<Step>::deserialize(deserializer)? {
             Written::Map(step) => Ok(NameOrStep(step)),
             Written::List(mut list) if list.len() == 1 => Ok(NameOrStep(list.remove(0))),
             Written::List(_) => Err(D::Error::custom("a step is the name of a tool, or a map")),

@@ -2,17 +2,17 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::marker::PhantomData;
 
 #[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserializer, Error, IntoDeserializer, MapAccess, Visitor};
+use serde::de::{Error, IntoDeserializer, MapAccess};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::checks::Checks;
 use crate::reason_text;
+use crate::yaml::forms::{Forms, ParsedNumber, deserialize_forms};
 use crate::yaml::lists::said;
 use async_trait::async_trait;
 
@@ -100,46 +100,35 @@ impl<T: fmt::Display> fmt::Display for Limit<T> {
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Limit<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+impl<'de, T: Deserialize<'de>> Forms<'de> for Limit<T> {
+    const EXPECTED: &'static str = "a limit, or a ramp such as `{full: 10, none: 20}`";
+
+    fn from_number<E: Error>(number: ParsedNumber) -> Result<Self, E> {
+        let limit = match number {
+            ParsedNumber::Unsigned(number) => T::deserialize(number.into_deserializer()),
+            ParsedNumber::Signed(number) => T::deserialize(number.into_deserializer()),
+            ParsedNumber::Float(number) => T::deserialize(number.into_deserializer()),
+        };
+        limit.map(Limit::Hard)
+    }
+
+    fn from_text<E: Error>(text: &str) -> Result<Self, E> {
+        T::deserialize(text.into_deserializer()).map(Limit::Hard)
+    }
+
+    fn from_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
         struct Ramp<T> {
             full: T,
             none: T,
         }
-        struct NumberOrRamp<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for NumberOrRamp<T> {
-            type Value = Limit<T>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a limit, or a ramp such as `{full: 10, none: 20}`")
-            }
-
-            fn visit_u64<E: Error>(self, number: u64) -> Result<Self::Value, E> {
-                T::deserialize(number.into_deserializer()).map(Limit::Hard)
-            }
-
-            fn visit_i64<E: Error>(self, number: i64) -> Result<Self::Value, E> {
-                T::deserialize(number.into_deserializer()).map(Limit::Hard)
-            }
-
-            fn visit_f64<E: Error>(self, number: f64) -> Result<Self::Value, E> {
-                T::deserialize(number.into_deserializer()).map(Limit::Hard)
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-                T::deserialize(text.into_deserializer()).map(Limit::Hard)
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                let Ramp { full, none } = Ramp::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(Limit::Ramp { full, none })
-            }
-        }
-        deserializer.deserialize_any(NumberOrRamp(PhantomData))
+        let Ramp { full, none } = Ramp::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(Limit::Ramp { full, none })
     }
 }
+
+deserialize_forms!([T: Deserialize<'de>] Limit<T>, deserialize_any);
 
 impl<T: Serialize> Serialize for Limit<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

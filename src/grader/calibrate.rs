@@ -15,7 +15,7 @@ use crate::trace::Model;
 
 /// A grader that calls a judge model, for `evals calibrate`.
 pub trait Calibrate: GraderSpec + Send + Sync {
-    /// Returns the requirements for the calibration.
+    /// Returns the agreement that a calibration must show so that the judges' answers count.
     fn wanted(&self) -> CalibrationRequirements<'_>;
 
     /// Returns the questions about each trace: the criterion and its text.
@@ -56,10 +56,8 @@ pub trait JudgedSession: Send {
     async fn judge(self: Box<Self>, judges: &Judges, names: &[ModelName]) -> Verdicts;
 }
 
-/// The judges' verdicts on a session.
 #[derive(Debug, Default)]
 pub struct Verdicts {
-    /// The verdict on each criterion.
     pub said: Vec<(String, CriterionVerdict)>,
     /// The outcome of a comparison.
     pub outcome: Option<PairOutcome>,

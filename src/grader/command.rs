@@ -48,7 +48,6 @@ pub struct RunCommand {
     pub stdout_regex: Option<OneOrList<Pattern>>,
 }
 
-/// The command to run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Run {
@@ -230,6 +229,9 @@ impl RunCommand {
     fn grade_run(&self, shown: &str, ran: &CommandOutcome, evidence: &Evidence<'_>) -> Grade {
         let tail = ran.end();
         let mut checks = Checks::default();
+        if let Some(exceeded) = ran.memory_exceeded() {
+            return Grade::ungraded(format!("{shown} {exceeded}{tail}"));
+        }
         let ended = match ran.exit {
             None => {
                 return Grade::fail(format!(
@@ -328,7 +330,7 @@ mod tests {
     fn grade_of(grader: &str, exit: Option<Exit>, stdout: &str, stderr: &str) -> Grade {
         let grader: RunCommand = serde_yaml::from_str(grader).unwrap();
         let env = BTreeMap::from([("PATH".to_owned(), "/bin:/usr/bin".to_owned())]);
-        let ran = CommandOutcome { exit, stdout: stdout.into(), stderr: stderr.into() };
+        let ran = CommandOutcome { exit, memory_limit: None, stdout: stdout.into(), stderr: stderr.into() };
         let stop =
             Stop { reason: StopReason::EndTurn, category: None, detail: None, output: None, gap: None, exit: None };
         let evidence = Evidence {
@@ -348,7 +350,7 @@ mod tests {
             case_folder: Path::new("/nowhere"),
             trace: None,
             patch: None,
-            shell: &Shell { folder: "/nowhere/w".into(), env, inside: None },
+            shell: &Shell { folder: "/nowhere/w".into(), env, ..Shell::default() },
             judges: &crate::judge::Judges::none(),
             unmasked: None,
         };

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::shared_keys::{SharedKeys, Split};
 use super::{Kind, aliases};
-use crate::yaml::forms::{Forms, deserialize_forms};
+use crate::yaml::forms::{Forms, ParsedNumber, deserialize_forms};
 use crate::yaml::wrong_part::WrongPart;
 
 /// A grader as written in a case.
@@ -24,7 +24,6 @@ pub struct GraderEntry {
     pub what: GraderOrName,
 }
 
-/// A grader, or the name of one.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::large_enum_variant, reason = "a case has a few of them")]
 pub enum GraderOrName {
@@ -33,7 +32,6 @@ pub enum GraderOrName {
     Use(Use),
 }
 
-/// A named grader from `graders/`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Use {
     /// The name: that of the file, without extension.
@@ -134,35 +132,20 @@ deserialize_forms!(Name, deserialize_str);
 
 struct Weight(f64);
 
-impl<'de> Deserialize<'de> for Weight {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Number;
-        impl Visitor<'_> for Number {
-            type Value = Weight;
+impl Forms<'_> for Weight {
+    const EXPECTED: &'static str = "a weight: a number from 0 up";
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a weight: a number from 0 up")
-            }
-
-            fn visit_u64<E: Error>(self, number: u64) -> Result<Weight, E> {
-                Ok(Weight(number as f64))
-            }
-
-            fn visit_i64<E: Error>(self, number: i64) -> Result<Weight, E> {
-                self.visit_f64(number as f64)
-            }
-
-            fn visit_f64<E: Error>(self, number: f64) -> Result<Weight, E> {
-                if number.is_finite() && number >= 0.0 {
-                    Ok(Weight(number))
-                } else {
-                    Err(E::custom(format_args!("a weight is a finite number from 0 up, not `{number}`")))
-                }
-            }
+    fn from_number<E: Error>(number: ParsedNumber) -> Result<Self, E> {
+        let weight = number.as_f64();
+        if weight.is_finite() && weight >= 0.0 {
+            Ok(Weight(weight))
+        } else {
+            Err(E::custom(format_args!("a weight is a finite number from 0 up, not `{weight}`")))
         }
-        deserializer.deserialize_any(Number)
     }
 }
+
+deserialize_forms!(Weight, deserialize_any);
 
 impl<'de> Forms<'de> for Use {
     const EXPECTED: &'static str = "the name of a grader, or a map such as `{grader: NAME, gate: true}`";

@@ -202,7 +202,7 @@ fn verdict(result: &Result<Value, Failed>, min: Option<Fraction>) -> Option<bool
 }
 
 /// The maximum number of files used without a call for which an expression is evaluated again.
-const MOST_ACTIONS: usize = 16;
+const MAX_FILE_ACTIONS: usize = 16;
 
 /// Adds a call that would show an action of the engine, at its place in the list.
 fn insert_action(calls: &mut Vec<Value>, metrics: &mut Value, (action, seq): &(UnseenAction, u64)) -> usize {
@@ -220,7 +220,7 @@ fn count_call(metrics: &mut Value, kind: ToolKind) {
 }
 
 /// The maximum number of possible targets of moves for which an expression is evaluated again.
-const MOST_TARGETS: usize = 64;
+const MAX_MOVE_TARGETS: usize = 64;
 
 /// Returns the calls with the files to which their paths lead by links.
 fn with_files(calls: &[Value], links: &[&(FollowedLink, u64)]) -> Vec<Value> {
@@ -259,7 +259,7 @@ impl Observer for ExprObserver {
         }
         if let EventBody::Notice { action: Some(action), .. } = &event.body
             && self.of_actions
-            && self.actions.len() <= MOST_ACTIONS
+            && self.actions.len() <= MAX_FILE_ACTIONS
             && !self.actions.iter().any(|(known, _)| known == action)
         {
             self.actions.push((action.clone(), event.seq));
@@ -405,7 +405,7 @@ impl Evaluation {
     /// Returns the verdicts with calls that show the files which the engine used: one of them, or the first of them.
     fn with_actions(&mut self, actions: &[(UnseenAction, u64)]) -> Vec<(String, Option<bool>)> {
         let why = |seq: u64| format!("the engine used a file for the agent that no call shows (event {seq})");
-        if let Some((_, seq)) = actions.get(MOST_ACTIONS) {
+        if let Some((_, seq)) = actions.get(MAX_FILE_ACTIONS) {
             return vec![(why(*seq), None)];
         }
         let mut found = Vec::new();
@@ -432,9 +432,9 @@ impl Evaluation {
             (why, self.verdict_with(&Value::Array(calls), &self.metrics))
         };
         let by_links = followed.first().map(|first| led_by(first, with_files(&self.calls, &followed)));
-        let moves = targets.iter().take(MOST_TARGETS);
+        let moves = targets.iter().take(MAX_MOVE_TARGETS);
         let by_moves = moves.map(|target| led_by(target, with_target(&self.calls, &target.0)));
-        let too_many = targets.get(MOST_TARGETS).map(|(link, _)| (link.doubt().to_owned(), None));
+        let too_many = targets.get(MAX_MOVE_TARGETS).map(|(link, _)| (link.doubt().to_owned(), None));
         by_links.into_iter().chain(by_moves).chain(too_many).collect()
     }
 
@@ -484,14 +484,14 @@ impl Variables {
 const TIME: Duration = Duration::from_secs(5);
 /// The maximum number of expressions that may continue after their timeout: they cannot be stopped, and each
 /// uses a processor.
-const MOST_ENDLESS: usize = 4;
+const MAX_ENDLESS_EXPRESSIONS: usize = 4;
 /// The number of expressions that continued after their timeout.
 static ENDLESS: AtomicUsize = AtomicUsize::new(0);
 
 /// Evaluates in a separate thread, and gives up after [`TIME`].
 fn in_time(shown: &str, evaluate: impl FnOnce() -> Grade + Send + 'static) -> Grade {
     let ungraded = |why: &str| Grade::ungraded(format!("{shown} could not be graded: {why}"));
-    if ENDLESS.load(Ordering::Relaxed) >= MOST_ENDLESS {
+    if ENDLESS.load(Ordering::Relaxed) >= MAX_ENDLESS_EXPRESSIONS {
         return ungraded("too many expressions of this run did not end in time");
     }
     let (done, graded) = sync_channel(1);

@@ -32,7 +32,7 @@ use crate::yaml::wrong_part::WrongPart;
 mod absent;
 
 /// The maximum number of bytes read from a file.
-const LARGEST: u64 = 256 << 20;
+const MAX_FILE_BYTES: u64 = 256 << 20;
 
 /// The files that the workspace must contain. Paths are relative to the workspace and stay inside it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -312,9 +312,9 @@ fn read_within(workspace: &Path, path: &str) -> Result<Vec<u8>, Unreadable> {
         return Err(Unreadable::Not("is not a file".to_owned()));
     }
     let mut content = Vec::new();
-    regular::open(&real).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut content)).map_err(failed)?;
-    if content.len() as u64 > LARGEST {
-        return Err(Unreadable::Unknown(format!("is larger than {} MiB", LARGEST >> 20)));
+    regular::open(&real).and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut content)).map_err(failed)?;
+    if content.len() as u64 > MAX_FILE_BYTES {
+        return Err(Unreadable::Unknown(format!("is larger than {} MiB", MAX_FILE_BYTES >> 20)));
     }
     Ok(content)
 }

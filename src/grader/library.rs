@@ -70,7 +70,6 @@ impl Library {
         self.0.insert(name.into(), grader);
     }
 
-    /// Returns a named grader.
     pub fn get(&self, name: &str) -> Option<&NamedGrader> {
         self.0.get(name)
     }

@@ -21,7 +21,7 @@ use orders::Orders;
 use repeats::{StepRuns, Worst};
 
 /// The maximum number of calls in a block.
-const LONGEST: usize = 4;
+const MAX_BLOCK_CALLS: usize = 4;
 /// The maximum number of events in the evidence of the grade.
 const POINTED_AT: usize = 40;
 

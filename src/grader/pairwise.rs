@@ -45,7 +45,7 @@ pub struct Pairwise {
     pub judge: Option<OneOrList<ModelName>>,
     /// The question that decides which side is better, such as `Which answer explains the fault better?`.
     pub ask: String,
-    /// The reference.
+    /// The answer or session that the agent's is compared with.
     pub reference: Reference,
     /// The grade of a tie with the reference.
     #[serde(default)]
@@ -329,7 +329,7 @@ impl Pairwise {
         Pair { ask, task, candidate, reference, tie_passes, session, too_long, left_out, incomparable }
     }
 
-    /// Returns a stored session.
+    /// Reads the session of a stored trace.
     fn stored(&self, path: &Path) -> Result<StoredSession, String> {
         let lacks =
             |error: &dyn std::fmt::Display| format!("`{}` could not be read: {error}", shown_path(path).display());

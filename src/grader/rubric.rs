@@ -158,10 +158,10 @@ impl From<RubricResult> for Findings {
 /// # Errors
 /// Returns the reason as text if the stored change cannot be read.
 pub(super) async fn patch(evidence: &Evidence<'_>, characters: usize) -> Result<Option<String>, String> {
-    /// The maximum number of bytes that are shown if not everything fits.
-    const MOST: u64 = 1 << 20;
+    /// The number of bytes that are read at least, so that a usual change is read whole.
+    const MIN_READ_BYTES: u64 = 1 << 20;
     // A character has up to four bytes.
-    let most = MOST.max((characters as u64).saturating_add(1).saturating_mul(4));
+    let most = MIN_READ_BYTES.max((characters as u64).saturating_add(1).saturating_mul(4));
     let Some(path) = evidence.patch.map(Path::to_owned) else { return Ok(None) };
     let read = tokio::task::spawn_blocking(move || {
         use std::io::Read;

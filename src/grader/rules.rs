@@ -266,7 +266,7 @@ impl RulesObserver {
                     }
                 },
             };
-            if matches!(found, Finding::Broken(_)) && broken.len() < MOST_BROKEN {
+            if matches!(found, Finding::Broken(_)) && broken.len() < MAX_NAMED_RULES {
                 broken.push(reason_text::short(&told, RULE));
             }
             match found {
@@ -334,7 +334,7 @@ fn stands_with_more_requests(rule: &Rule, hits: &[FoundEvents], found: &Finding)
 }
 
 /// The maximum number of broken rules that are named.
-const MOST_BROKEN: usize = 50;
+const MAX_NAMED_RULES: usize = 50;
 /// The maximum number of characters of a rule.
 const RULE: usize = 200;
 

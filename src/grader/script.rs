@@ -9,16 +9,16 @@ use serde_json::{Value, json};
 
 use super::command::{Run, five_minutes};
 use super::trial_json::{self, Account};
-use super::unique_keys;
 use super::{Evidence, Finding, Findings, GraderSpec, Needs, Observer, Subject, Workspace};
 use crate::grade::{Grade, Score};
 use crate::reason_text;
+use crate::repeated_key::RepeatedKey;
 use crate::shell::{Command, CommandOutcome, KEPT, Shell};
 use crate::trace::{Event, Exit, Lost, UnseenAction};
 use crate::values::{Fraction, Time};
 
 /// The maximum number of grades of a script.
-const MOST: usize = 1000;
+const MAX_GRADES: usize = 1000;
 
 /// A program that grades.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -139,6 +139,9 @@ impl Script {
         let input = input(evidence, account).to_string().into_bytes();
         let ran = shell.run(&command, Some(input), self.timeout.0).await;
         let ran = ran.map_err(|error| format!("{shown} could not be started: {error}"))?;
+        if let Some(exceeded) = ran.memory_exceeded() {
+            return Err(format!("{shown} {exceeded}{}", ran.end()));
+        }
         match ran.exit {
             None => Err(format!("{shown} took longer than its timeout of {} and was ended{}", self.timeout, ran.end())),
             Some(Exit { code: Some(0), .. }) => {
@@ -205,7 +208,6 @@ fn shell_for(evidence: &Evidence<'_>, files: Vec<PathBuf>) -> Shell {
     shell
 }
 
-/// Returns the input of the script.
 fn input(evidence: &Evidence<'_>, account: Account) -> Value {
     let header = evidence.header;
     let mut told = json!({
@@ -245,10 +247,11 @@ fn read(ran: &CommandOutcome, last_event: u64) -> Result<Vec<Named>, String> {
     if text.trim().is_empty() {
         return Err("printed nothing; expected a grade such as {\"passed\": true}".to_owned());
     }
-    let value = unique_keys::parse(text).map_err(|error| {
-        let what = if error.is_data() { "printed no grade" } else { "did not print JSON" };
-        format!("{what}: {error}")
-    })?;
+    let value: Value = serde_json::from_str(text).map_err(|error| format!("did not print JSON: {error}"))?;
+    // It is unclear which of the two values is meant.
+    if let Some(RepeatedKey { key, line, column }) = RepeatedKey::find(text) {
+        return Err(format!("printed no grade: the key `{key}` occurs twice at line {line} column {column}"));
+    }
     let list = match value {
         Value::Array(list) => list,
         one => vec![one],
@@ -256,8 +259,8 @@ fn read(ran: &CommandOutcome, last_event: u64) -> Result<Vec<Named>, String> {
     if list.is_empty() {
         return Err("printed no grade: its list is empty".to_owned());
     }
-    if list.len() > MOST {
-        return Err(format!("printed {} grades, but at most {MOST} are accepted", list.len()));
+    if list.len() > MAX_GRADES {
+        return Err(format!("printed {} grades, but at most {MAX_GRADES} are accepted", list.len()));
     }
     let one = list.len() == 1;
     let numbered = list.iter().zip(1..);

@@ -11,7 +11,6 @@ use super::assign::{Want, assign};
 use super::speakers::Span;
 use crate::judgement::Judgement;
 
-/// A call that was made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MadeCall {
     pub seq: u64,
@@ -30,9 +29,9 @@ impl MadeCall {
 }
 
 /// The maximum number of calls that are compared in pairs.
-const MOST_COMPARED: usize = 2000;
+const MAX_COMPARED_CALLS: usize = 2000;
 /// The maximum number of calls that are tried while a chain of calls is searched.
-const MOST_TRIED: u32 = 200_000;
+const MAX_TRIED_CALLS: u32 = 200_000;
 
 /// Returns true if more than one speaker made the calls.
 pub fn has_several_speakers(made: &[MadeCall]) -> bool {
@@ -46,7 +45,7 @@ pub fn has_unknown_order(made: &[MadeCall]) -> bool {
             .skip(n + 1)
             .any(|other| one.is_later_than(other).is_unknown() || other.is_later_than(one).is_unknown())
     };
-    made.len() > MOST_COMPARED || made.iter().enumerate().any(|(n, one)| are_unknown(n, one))
+    made.len() > MAX_COMPARED_CALLS || made.iter().enumerate().any(|(n, one)| are_unknown(n, one))
 }
 
 /// Follows a list of expected calls through those of several speakers.
@@ -60,7 +59,7 @@ pub struct Chain {
 impl Chain {
     /// Handles the next call that may match, with the expected calls that it matches for certain.
     pub fn call(&mut self, call: MadeCall, surely: Vec<usize>) {
-        match self.calls.len() < MOST_COMPARED {
+        match self.calls.len() < MAX_COMPARED_CALLS {
             true => self.calls.push((call, surely)),
             false => self.is_full = true,
         }
@@ -73,7 +72,7 @@ impl Chain {
 
     /// Returns calls that match the expected ones, and that were made in this order for certain.
     pub fn found(&self, expected: usize) -> Option<Vec<u64>> {
-        let (mut chain, mut tries) = (Vec::new(), MOST_TRIED);
+        let (mut chain, mut tries) = (Vec::new(), MAX_TRIED_CALLS);
         self.continue_chain(expected, &mut chain, &mut tries)?;
         Some(chain.iter().filter_map(|n| self.calls.get(*n)).map(|(call, _)| call.seq).collect())
     }

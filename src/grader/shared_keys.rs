@@ -8,6 +8,8 @@ use std::marker::PhantomData;
 use serde::de::{DeserializeSeed, Deserializer, EnumAccess, Error, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
+use crate::yaml::forms::hand_on_visits;
+
 /// The keys beside a body's own.
 pub trait SharedKeys {
     /// The names of the keys.
@@ -58,15 +60,6 @@ struct SplitVisitor<'a, V, B> {
     fields: Option<&'static [&'static str]>,
 }
 
-/// Passes visits other than maps to the body unchanged.
-macro_rules! pass_on {
-    ($($method:ident: $type:ty),*) => {$(
-        fn $method<E: Error>(self, value: $type) -> Result<V::Value, E> {
-            self.visitor.$method(value)
-        }
-    )*};
-}
-
 impl<'de, V: Visitor<'de>, B: SharedKeys> Visitor<'de> for SplitVisitor<'_, V, B> {
     type Value = V::Value;
 
@@ -74,7 +67,7 @@ impl<'de, V: Visitor<'de>, B: SharedKeys> Visitor<'de> for SplitVisitor<'_, V, B
         self.visitor.expecting(f)
     }
 
-    pass_on!(visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_f64: f64, visit_str: &str);
+    hand_on_visits!(visitor; visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_f64: f64, visit_str: &str);
 
     fn visit_unit<E: Error>(self) -> Result<V::Value, E> {
         self.visitor.visit_unit()

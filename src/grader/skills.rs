@@ -43,7 +43,6 @@ pub struct Skills {
     pub only: Option<Vec<SkillName>>,
 }
 
-/// The name of a skill.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SkillName(String);
 

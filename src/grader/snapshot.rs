@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{CaseOf, Evidence, Finding, Findings, GraderSpec, Needs, Observer};
 use crate::grade::{ComparedWith, Grade, Score};
-use crate::ids::ArmOf;
+use crate::ids::{ArmOf, SnapshotCellId};
 use crate::judgement::tolerance;
 use crate::reason_text;
 use crate::snapshot::diff::{Difference, FoundDifferences, Sign};
@@ -210,8 +210,8 @@ impl Place {
              accept it with `evals snapshot accept`",
         )?;
         let SnapshotSettings { text, several, .. } = self.settings;
-        let (case, harness) = (&self.case, evidence.harness);
-        match accepted.refused(&Belongs { case, harness, arm, text, several }) {
+        let id = SnapshotCellId::new(&self.case, evidence.harness, arm);
+        match accepted.refused(&Belongs { id: &id, text, several }) {
             Some(why) => Err(format!("the snapshot cannot be compared: {why}")),
             None => Ok((accepted, digest)),
         }

@@ -17,7 +17,6 @@ pub struct Span {
 }
 
 impl Span {
-    /// Returns the span of a call.
     pub fn of_call(call: &Subject<'_>) -> Self {
         let (first, last) = (call.seq, call.result_seq);
         Self { speaker: call.parent.map(hash), call: Some(hash(&call.call.call)), first, last }

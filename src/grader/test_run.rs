@@ -49,9 +49,9 @@ const NOT_EXACT: &str = "it is not known exactly how many tests passed, as the r
 /// The maximum number of tests in a reason.
 const SHOWN: usize = 8;
 /// The maximum number of bytes read of a report.
-const LARGEST: u64 = 64 << 20;
+const MAX_REPORT_BYTES: u64 = 64 << 20;
 /// The maximum number of reports that are read.
-const MOST: usize = 1000;
+const MAX_REPORTS: usize = 1000;
 /// The maximum number of bytes kept of the output of a runner: more than of other commands, because it names each test.
 const KEPT: usize = 16 << 20;
 
@@ -216,6 +216,10 @@ impl Tests {
             Err(error) => return (Grade::ungraded(format!("{shown} could not be started: {error}")), None),
             Ok(ran) => ran,
         };
+        if let Some(exceeded) = ran.memory_exceeded() {
+            let why = format!("{shown} {exceeded}, so it is not known which tests pass{}", ran.end());
+            return (Grade::ungraded(why), None);
+        }
         match ran.exit {
             None => {
                 let told = ran.end();
@@ -365,6 +369,10 @@ impl Tests {
 
     /// Returns the outcomes of a run in a folder. `before` are the reports that existed before it.
     fn seen_in(&self, folder: &Path, before: Option<OldReports>, ran: &CommandOutcome) -> Seen {
+        if let Some(exceeded) = ran.memory_exceeded() {
+            let why = format!("the runner {exceeded}{}", ran.end());
+            return Seen { why: Some(why), cut: Some(Cut::Memory), ..Seen::default() };
+        }
         let report = match (&self.report, before) {
             _ if ran.exit.is_none() => {
                 Err(NoReport::Wrong(format!("took longer than its timeout of {}", self.timeout)))
@@ -795,6 +803,8 @@ pub enum Cut {
     Time,
     /// The runner printed more than is kept.
     Output,
+    /// The run was ended because it used too much memory.
+    Memory,
 }
 
 /// Returns the program of a line for `sh` if it is not installed. `path` has the folders of the programs.
@@ -844,10 +854,13 @@ fn written(
         let wrong = |why: String| NoReport::Wrong(format!("wrote the report `{name}`, but {why}"));
         let mut bytes = Vec::new();
         let file = open_file(&workspace.join(name)).map_err(|error| wrong(format!("it could not be read: {error}")))?;
-        let most = LARGEST + 1;
+        let most = MAX_REPORT_BYTES + 1;
         file.take(most).read_to_end(&mut bytes).map_err(|error| wrong(format!("it could not be read: {error}")))?;
-        if bytes.len() as u64 > LARGEST {
-            return Err(NoReport::Unknown(format!("the report `{name}` is larger than {} MiB", LARGEST >> 20)));
+        if bytes.len() as u64 > MAX_REPORT_BYTES {
+            return Err(NoReport::Unknown(format!(
+                "the report `{name}` is larger than {} MiB",
+                MAX_REPORT_BYTES >> 20
+            )));
         }
         all.add_report(junit::read_beside(&junit::text_of(&bytes), &output).map_err(wrong)?);
     }

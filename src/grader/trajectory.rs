@@ -1,12 +1,12 @@
 //! `trajectory`: compares the tool calls of a trial with the expected ones, in one of several modes.
 
-use std::fmt;
+use std::marker::PhantomData;
 use std::ops::Range;
 
 #[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
-use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserializer, Error, MapAccess, SeqAccess};
 use serde::{Deserialize, Serialize};
 
 use super::sequence::{Chain, Compared, MadeCall, has_several_speakers, has_unknown_order};
@@ -15,7 +15,7 @@ use crate::matcher::arguments::MatchArgs;
 use crate::matcher::{Matcher, Speaker};
 use crate::reason_text;
 use crate::text::plural;
-use crate::yaml::forms::{Forms, deserialize_forms};
+use crate::yaml::forms::{self, AnyForm, Forms, deserialize_forms};
 use crate::yaml::lists::said;
 use async_trait::async_trait;
 
@@ -167,29 +167,24 @@ deserialize_forms!(Item, deserialize_any);
 
 /// Reads the expected calls. An empty list is refused, because its meaning would differ from mode to mode.
 fn expected<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Item>, D::Error> {
-    struct List;
-    impl<'de> Visitor<'de> for List {
-        type Value = Vec<Item>;
+    deserializer.deserialize_seq(AnyForm::<Expected>(PhantomData)).map(|expected| expected.0)
+}
 
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a list of calls")
-        }
+struct Expected(Vec<Item>);
 
-        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<Item>, A::Error> {
-            let mut items = Vec::new();
-            while let Some(item) = seq.next_element()? {
-                items.push(item);
-            }
-            if items.is_empty() {
-                return Err(A::Error::custom(
-                    "nothing is expected here, so nothing would be checked; if no call is allowed, write `tool-calls: \
-                     {none: true}`",
-                ));
-            }
-            Ok(items)
+impl<'de> Forms<'de> for Expected {
+    const EXPECTED: &'static str = "a list of calls";
+
+    fn from_list<A: SeqAccess<'de>>(list: A) -> Result<Self, A::Error> {
+        let items: Vec<Item> = forms::list(list)?;
+        if items.is_empty() {
+            return Err(A::Error::custom(
+                "nothing is expected here, so nothing would be checked; if no call is allowed, write `tool-calls: \
+                 {none: true}`",
+            ));
         }
+        Ok(Expected(items))
     }
-    deserializer.deserialize_seq(List)
 }
 
 #[cfg(test)]

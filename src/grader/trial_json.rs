@@ -52,12 +52,13 @@ pub struct Account {
 
 /// The maximum size of the account, in bytes. A larger account is emptied, because an endless session must not
 /// exhaust the memory.
-const MOST_HELD: usize = 256 << 20;
+const MAX_ACCOUNT_BYTES: usize = 256 << 20;
 
 impl Account {
     /// Returns the reason why the account cannot be used, if it became too large.
     pub fn too_large(&self) -> Option<String> {
-        (self.held > MOST_HELD).then(|| format!("the trace holds more of it than {} MiB", MOST_HELD >> 20))
+        (self.held > MAX_ACCOUNT_BYTES)
+            .then(|| format!("the trace holds more of it than {} MiB", MAX_ACCOUNT_BYTES >> 20))
     }
 
     /// Returns true if the kind of a call is unknown.
@@ -76,14 +77,14 @@ impl Account {
     /// Adds to the size. If the size exceeds the maximum, the account is emptied.
     fn holds(&mut self, weight: usize) {
         self.held = self.held.saturating_add(weight);
-        if self.held > MOST_HELD {
+        if self.held > MAX_ACCOUNT_BYTES {
             *self = Self { held: self.held, ..Self::default() };
         }
     }
 
     /// Adds an event.
     pub fn event(&mut self, event: &Event) {
-        if self.held > MOST_HELD {
+        if self.held > MAX_ACCOUNT_BYTES {
             return;
         }
         match &event.body {
@@ -119,7 +120,7 @@ impl Account {
 
     /// Adds a call with its result.
     pub fn call(&mut self, call: &Subject<'_>) {
-        if self.held > MOST_HELD {
+        if self.held > MAX_ACCOUNT_BYTES {
             return;
         }
         self.cut += u64::from(call.is_cut);

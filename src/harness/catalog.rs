@@ -51,7 +51,7 @@ impl fmt::Display for Origin {
 }
 
 /// The most names that a message lists.
-const MOST_NAMES: usize = 12;
+const MAX_NAMES: usize = 12;
 
 /// The prefix of an id of the protocol's own registry.
 const REGISTRY: &str = "acp:";
@@ -252,7 +252,7 @@ impl Catalog {
                 return format!("did you mean `{}`, the `name` in {}?", entry.manifest.name, file.display());
             }
             return match words::nearest(name, &names) {
-                None if names.len() > MOST_NAMES => format!("{} harnesses are known", names.len()),
+                None if names.len() > MAX_NAMES => format!("{} harnesses are known", names.len()),
                 _ => words::known_words(name, &names, "harnesses"),
             };
         };

@@ -17,7 +17,7 @@ use crate::secrets::servers::{add_text, each_named};
 use crate::yaml;
 
 /// The minimum length of a secret in bytes: a shorter value in a file may be a setting.
-const SHORTEST: usize = 16;
+const MIN_SECRET_BYTES: usize = 16;
 /// The maximum number of files and folders that are searched, and their maximum depth.
 const MAX_FILES_AND_DEPTH: (usize, u32) = (2000, 16);
 /// The maximum size of a file in bytes.
@@ -154,7 +154,7 @@ fn add(key: &str, value: &str, found: &mut Vec<(String, String)>) {
     }
     // A text with blanks is a description, unless its form or its key says that it is a secret.
     let is_text = value.contains(char::is_whitespace) && !value.starts_with("-----BEGIN ") && !is_password(key);
-    if is_secret(key) && value.len() >= SHORTEST && !is_text {
+    if is_secret(key) && value.len() >= MIN_SECRET_BYTES && !is_text {
         found.push((key.to_owned(), value.to_owned()));
     }
 }

@@ -74,7 +74,7 @@ pub struct LineChain {
 pub struct CallEnds {
     /// The id of the call; null for a line that shows the end of none.
     pub id: Formula,
-    /// The exit code of the call.
+    /// The exit code of the call; null if the line shows none.
     pub exit_code: Formula,
     /// True if the line reports a failure, false if it reports a success, null if it shows neither.
     pub failed: Formula,

@@ -1,15 +1,14 @@
 //! The `stream` of a manifest: rules that give each line of an agent's JSON stream its meaning, as written.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 #[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{Error, MapAccess, SeqAccess};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::yaml::forms::{self, Forms, deserialize_forms};
+use crate::yaml::forms::{self, Forms, ParsedNumber, deserialize_forms};
 use crate::yaml::lists;
 
 pub mod compile;
@@ -84,39 +83,26 @@ impl On {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Formula(pub String);
 
-impl<'de> Deserialize<'de> for Formula {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Text;
-        impl Visitor<'_> for Text {
-            type Value = Formula;
+impl Forms<'_> for Formula {
+    const EXPECTED: &'static str = "an expression";
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an expression")
-            }
+    fn from_text<E: Error>(text: &str) -> Result<Self, E> {
+        Ok(Formula(text.to_owned()))
+    }
 
-            fn visit_str<E: Error>(self, text: &str) -> Result<Formula, E> {
-                Ok(Formula(text.to_owned()))
-            }
+    fn from_flag<E: Error>(flag: bool) -> Result<Self, E> {
+        Ok(Formula(flag.to_string()))
+    }
 
-            fn visit_bool<E: Error>(self, flag: bool) -> Result<Formula, E> {
-                Ok(Formula(flag.to_string()))
-            }
-
-            fn visit_u64<E: Error>(self, number: u64) -> Result<Formula, E> {
-                Ok(Formula(number.to_string()))
-            }
-
-            fn visit_i64<E: Error>(self, number: i64) -> Result<Formula, E> {
-                Ok(Formula(number.to_string()))
-            }
-
-            fn visit_f64<E: Error>(self, number: f64) -> Result<Formula, E> {
-                Ok(Formula(format!("{number:?}")))
-            }
-        }
-        deserializer.deserialize_any(Text)
+    fn from_number<E: Error>(number: ParsedNumber) -> Result<Self, E> {
+        Ok(Formula(match number {
+            ParsedNumber::Float(number) => format!("{number:?}"),
+            whole => whole.to_string(),
+        }))
     }
 }
+
+deserialize_forms!(Formula, deserialize_any);
 
 impl Serialize for Formula {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -207,7 +193,6 @@ macro_rules! events {
             )*
         }
 
-        /// The kind of an event.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Kind {
             $( $(#[$doc])* $variant, )*

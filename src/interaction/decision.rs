@@ -24,7 +24,6 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// Makes a decision of this policy.
     pub fn new(answer: Answer, policy: &str, reason: impl Into<String>) -> Self {
         let by = DecidedBy { policy: Some(policy.to_owned()), reason: Some(reason.into()), ..DecidedBy::default() };
         Self { answer, option: None, by, updated_input: None, notice: None }

@@ -6,7 +6,7 @@ use serde_json::{Map, Number, Value};
 use super::policy::by_answer;
 use super::{Answer, Decision, Policy};
 
-/// A form.
+/// A question of the agent with fields to fill in (an elicitation of MCP or ACP).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Form {
     /// The agent's message.
@@ -15,11 +15,9 @@ pub struct Form {
     pub fields: Vec<Field>,
 }
 
-/// A field of a form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Field {
     pub name: String,
-    /// True if the field is required.
     pub required: bool,
     /// The JSON Schema of its value.
     pub schema: Value,

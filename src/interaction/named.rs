@@ -79,7 +79,6 @@ impl PolicyFolder {
         if errors.is_empty() { Ok(Self(policies)) } else { Err(errors) }
     }
 
-    /// Returns the policy with this name.
     pub fn get(&self, name: &str) -> Option<&NamedPolicy> {
         self.0.get(name).or_else(|| built_in().get(name)?.policy())
     }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::trace::facts::{Command, Fact, Reading, ReportedDetails};
-use crate::trace::{FileDiff, PermissionOption, ToolKind, view};
+use crate::trace::{FileDiff, PermissionOption, PermissionRequest, ToolKind, view};
 
 /// A permission request of an agent. Details that the agent did not show are absent.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -39,19 +39,34 @@ pub enum Subject {
 }
 
 /// The names of tools that ask the user a question, in lower case and without punctuation: those of Claude Code and Qwen
-/// Code, of Gemini CLI and Copilot, and of Codex.
-const QUESTION_TOOLS: [&str; 3] = ["askuserquestion", "askuser", "requestuserinput"];
+/// Code, of Gemini CLI and Copilot, and of Codex; and the name that the trace gives to a question over ACP.
+const QUESTION_TOOLS: [&str; 4] = ["askuserquestion", "askuser", "requestuserinput", "elicitationcreate"];
+
+impl Subject {
+    /// Returns the subject of a request that asks about a call of this kind and name.
+    pub fn of(kind: Option<ToolKind>, name: Option<&str>) -> Self {
+        let letters = |name: &str| name.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
+        let name = name.map(letters).unwrap_or_default();
+        match kind {
+            Some(ToolKind::SwitchMode) => Self::Plan,
+            _ if QUESTION_TOOLS.contains(&name.as_str()) => Self::Question,
+            _ => Self::Call,
+        }
+    }
+}
+
+/// Returns true if a request in a trace is for a permission. `call` is the announced kind and name of its call, if it is known;
+/// what the request itself says takes precedence.
+pub fn is_for_permission(request: &PermissionRequest, call: Option<(ToolKind, Option<&str>)>) -> bool {
+    let asked = request.asked.as_ref();
+    let kind = asked.and_then(|asked| asked.kind).or(call.map(|(kind, _)| kind));
+    let name = asked.and_then(|asked| asked.name.as_deref()).or(call.and_then(|(_, name)| name));
+    Subject::of(kind, name) == Subject::Call
+}
 
 impl Request {
-    /// Returns the subject of the request.
     pub fn subject(&self) -> Subject {
-        let letters = |name: &str| name.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
-        let name = self.name.as_deref().map(letters).unwrap_or_default();
-        match self.kind {
-            Some(ToolKind::SwitchMode) => Subject::Plan,
-            _ if QUESTION_TOOLS.contains(&name.as_str()) => Subject::Question,
-            _ => Subject::Call,
-        }
+        Subject::of(self.kind, self.name.as_deref())
     }
 
     /// Makes the facts about a call, with paths and command from its input, locations, diffs and title.

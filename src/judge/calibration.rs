@@ -141,7 +141,7 @@ pub struct Calibration {
     pub judges: Vec<ModelName>,
     /// The digest of their instructions.
     pub prompt_digest: String,
-    /// The date.
+    /// The day of the calibration, as `YYYY-MM-DD` in UTC.
     pub date: String,
     /// The number of labels by people.
     pub labels: u64,
@@ -157,7 +157,7 @@ pub struct Calibration {
     pub pairs: Option<Pairs>,
 }
 
-/// The requirements for a calibration.
+/// The file of a calibration, and the agreement that it must show so that the judges' answers count.
 #[derive(Debug, Clone)]
 pub struct CalibrationRequirements<'a> {
     /// Digest of the judges' instructions.
@@ -188,7 +188,6 @@ impl CalibrationRequirements<'_> {
 }
 
 impl Counts {
-    /// Adds a verdict and a label.
     pub fn add(&mut self, judge: CriterionVerdict, label_is_pass: bool) {
         let place = match (judge, label_is_pass) {
             (CriterionVerdict::Pass, true) => &mut self.tp,
@@ -253,7 +252,7 @@ pub fn corrected(passed: u64, of: u64, negatives: (u64, u64), positives: (u64, u
 }
 
 /// The minimum number of passes by people, and of failures by people. Fewer measure nothing.
-const LEAST_OF_A_KIND: u64 = 5;
+const MIN_VERDICTS_OF_A_KIND: u64 = 5;
 
 impl Calibration {
     /// Returns a reason if the figures do not follow from the counts, so that `evals calibrate` cannot have written
@@ -298,9 +297,9 @@ impl Calibration {
                 ));
             }
             for (kind, labels) in [("passed", tp + missed), ("failed", tn + fp)] {
-                if labels < LEAST_OF_A_KIND.min(floor.labels) {
+                if labels < MIN_VERDICTS_OF_A_KIND.min(floor.labels) {
                     return Some(format!(
-                        "`{id}` has {labels} labels that people {kind}; {LEAST_OF_A_KIND} of each kind are required"
+                        "`{id}` has {labels} labels that people {kind}; {MIN_VERDICTS_OF_A_KIND} of each kind are required"
                     ));
                 }
             }

@@ -28,7 +28,6 @@ pub struct Pair {
     /// The agent's answer or session.
     pub candidate: String,
     pub reference: String,
-    /// True if a tie passes.
     pub tie_passes: bool,
     /// The session, if sessions are compared: quotes must be from the agent's actions then.
     pub session: Option<ShownSession>,
@@ -111,7 +110,6 @@ pub struct Both {
     pub outcome: PairOutcome,
     /// The reason.
     pub why: String,
-    /// The outcome of each order.
     pub orders: [PairOutcome; 2],
     /// The combined outcome regardless of quotes: a judge that prefers a canary is void even if it quotes
     /// nothing.
@@ -316,9 +314,9 @@ fn believed(answer: &Answer, a: &str, b: &str, candidate_first: bool) -> (PairOu
     let quote = squeezed(&answer.quote);
     let quoted = |text: &str| !quote.is_empty() && squeezed(text).contains(&quote);
     let (is_there, why) = match answer.winner {
-        Winner::A => (quoted(a), "the judge's quote is not in the winner"),
-        Winner::B => (quoted(b), "the judge's quote is not in the winner"),
-        Winner::Tie => (quote.is_empty() || quoted(a) || quoted(b), "the judge's quote is in neither of the two"),
+        Winner::A => (quoted(a), "the judge's quote is not from the side that it prefers"),
+        Winner::B => (quoted(b), "the judge's quote is not from the side that it prefers"),
+        Winner::Tie => (quote.is_empty() || quoted(a) || quoted(b), "the judge's quote is from neither side"),
         Winner::Unknown => (true, ""),
     };
     match is_there {

@@ -38,7 +38,7 @@ pub struct Rubric {
     /// Information about the task that a judge needs and the trace does not show.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
-    /// The criteria.
+    /// The questions that the judge answers about the session, at least one.
     pub criteria: Vec<Criterion>,
     /// The rule by which the rubric passes.
     #[serde(default)]
@@ -131,7 +131,6 @@ impl Rubric {
         Rules { show: self.show.clone(), characters: self.characters }
     }
 
-    /// Returns the judges that the rubric names.
     pub fn judges(&self) -> &[ModelName] {
         self.judge.as_ref().map_or(&[], |judge| judge.0.as_slice())
     }
@@ -141,7 +140,7 @@ impl Rubric {
         prompt::digest(self.about.as_deref(), &self.criteria, &format!("{:?}", self.rules()))
     }
 
-    /// Returns the requirements for the calibration.
+    /// Returns the agreement that a calibration must show so that the judges' answers count.
     pub fn wanted_calibration(&self) -> CalibrationRequirements<'_> {
         CalibrationRequirements {
             prompt_digest: self.prompt_digest(),
@@ -151,7 +150,6 @@ impl Rubric {
         }
     }
 
-    /// Judges a session by the rubric.
     pub async fn judge(&self, judges: &Judges, shown: &ShownSession, case_folder: &Path) -> RubricResult {
         let mut record = JudgeRecord {
             prompt_digest: self.prompt_digest(),

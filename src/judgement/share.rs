@@ -16,7 +16,6 @@ pub struct Share {
     unknown: f64,
 }
 
-/// A part of a [`Share`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Part {
     /// The weight, from 0.

@@ -23,7 +23,6 @@ pub struct Subject<'a> {
     pub seq: u64,
     /// The `seq` of the call's result.
     pub result_seq: u64,
-    /// The call.
     pub call: &'a ToolCall,
     /// The kind that the agent announced, if it then asked for permission for another one.
     pub(super) announced_kind: Option<ToolKind>,

@@ -22,7 +22,6 @@ pub enum ArmDoubt {
 }
 
 impl ArmDoubt {
-    /// Returns the cases.
     pub fn cases(&self) -> &BTreeSet<String> {
         match self {
             ArmDoubt::Same { cases, .. } | ArmDoubt::Lacks { cases, .. } => cases,

@@ -40,9 +40,9 @@ pub struct Activation {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Share {
-    /// The share.
+    /// The share, from 0 to 1.
     pub value: f64,
-    /// The interval.
+    /// The 95 % confidence interval of the share.
     pub interval: Option<Interval>,
 }
 

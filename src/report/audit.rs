@@ -43,7 +43,7 @@ pub fn page(cases: &[Audited]) -> Page {
     let with_findings: Vec<&Audited> = cases.iter().filter(|case| !case.findings.is_empty()).collect();
     let findings: usize = with_findings.iter().map(|case| case.findings.len()).sum();
     let of_quality = Block::Entries {
-        title: format!("{} about quality, which change no exit code", plural(findings, "finding")),
+        title: format!("{} about quality, which do not change the exit code", plural(findings, "finding")),
         entries: with_findings.iter().take(LISTED).map(|case| quality(case)).collect(),
         after: (with_findings.len() > LISTED).then(|| {
             format!(
@@ -101,6 +101,14 @@ fn notes(cases: &[Audited]) -> Vec<String> {
             first.case
         ));
     }
+    let blind: Vec<&Audited> = cases.iter().filter(|case| case.has_blind_oracle()).collect();
+    if let Some(first) = blind.first() {
+        notes.push(format!(
+            "{} not audited with a reference solution: its oracle shows files alone, and no counted grader reads files; the first is {}; use `oracle: {{script: …}}`",
+            plural(blind.len(), "case"),
+            first.case
+        ));
+    }
     let partly = |case: &Audited| case.agents.iter().flat_map(|tried| tried.not_audited.clone()).collect();
     named(&mut notes, cases, "since a folder does not show it", "graders", partly);
     named(&mut notes, cases, "since a model is asked", "judges", |case| case.asks_models.clone());
@@ -118,7 +126,8 @@ fn named(notes: &mut Vec<String>, cases: &[Audited], why: &str, what: &str, of: 
 }
 
 fn is_without_oracle(case: &Audited) -> bool {
-    case.audited && case.agents.iter().any(|it| it.agent == Agent::Oracle && it.sound && it.verdict.is_none())
+    let has_none = |it: &Tried| it.agent == Agent::Oracle && it.sound && it.verdict.is_none();
+    case.audited && !case.has_blind_oracle() && case.agents.iter().any(has_none)
 }
 
 fn cell(case: &Audited, agent: Agent) -> TableCell {
@@ -127,7 +136,7 @@ fn cell(case: &Audited, agent: Agent) -> TableCell {
     let told = tried.iter().find(|tried| !tried.sound).or(tried.first());
     match told {
         None => "-".into(),
-        Some(_) if !case.audited => TableCell::new(Meaning::Quiet, "not audited"),
+        Some(Tried { verdict: None, .. }) if !case.audited => TableCell::new(Meaning::Quiet, "not audited"),
         Some(Tried { sound: true, verdict: None, .. }) => TableCell::new(Meaning::Quiet, "not audited"),
         Some(Tried { verdict: None, .. }) => TableCell::new(Meaning::Verdict(Verdict::Errored), "not possible"),
         Some(Tried { sound, verdict: Some(verdict), must, .. }) => {

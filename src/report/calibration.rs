@@ -10,7 +10,7 @@ use crate::rounding::coefficient;
 use crate::text::some_of;
 
 /// The maximum number of rows that are named below the table.
-const MOST_ROWS: usize = 12;
+const MAX_ROWS: usize = 12;
 
 /// Builds the page: the agreement by criterion and by model, with the signs of a look.
 pub fn page(calibration: &Calibration, look: &Look) -> Page {
@@ -61,7 +61,7 @@ fn sources(calibration: &Calibration) -> Vec<String> {
         let names: Vec<String> = rows.iter().filter_map(of).collect();
         let which = if has_labels { "with" } else { "without" };
         (!names.is_empty()).then(|| {
-            format!("the rate is that of the verdicts on sessions {which} a label: {}", some_of(names, MOST_ROWS))
+            format!("the rate is that of the verdicts on sessions {which} a label: {}", some_of(names, MAX_ROWS))
         })
     };
     [line(false), line(true)].into_iter().flatten().collect()

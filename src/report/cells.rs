@@ -100,7 +100,7 @@ pub struct ScoreInterval {
     pub high: f64,
     /// The confidence level.
     pub level: f64,
-    /// The method of the interval.
+    /// The method by which the interval was computed.
     pub method: IntervalMethod,
 }
 
@@ -232,7 +232,6 @@ impl CellFolds {
         folds
     }
 
-    /// Returns true if a case is in quarantine.
     pub(super) fn is_quarantined(&self, case: &str) -> bool {
         self.quarantined.contains(case)
     }

@@ -8,7 +8,7 @@ use crate::run::RunRecord;
 use crate::run::folder::RunFolder;
 
 /// The maximum number of runs that are followed from a derived run to its source.
-const MOST_DERIVED: usize = 100;
+const MAX_DERIVED_RUNS: usize = 100;
 
 /// Returns the run as an argument of a command: its id if it is in the default folder, else its path.
 pub fn run_word(run: &RunRecord, folder: &Path) -> String {
@@ -29,7 +29,7 @@ pub fn to_resume(run: &RunRecord, folder: &Path) -> Option<String> {
     }
     let runs = folder.parent().unwrap_or(Path::new(""));
     let mut source = run.derived_from.clone()?;
-    for _ in 0..MOST_DERIVED {
+    for _ in 0..MAX_DERIVED_RUNS {
         // The source may itself have been made by `evals grade`.
         let record = RunFolder::open(&runs.join(&source)).record_to_read().ok().filter(|record| record.graded);
         let Some(from) = record.and_then(|record| record.derived_from) else { break };

@@ -72,5 +72,10 @@ pub fn baseline_table(baseline: &Baseline, look: &Look, out: &mut dyn Write) -> 
             table.row([id.clone(), column.clone(), passed, score, cost]);
         }
     }
-    terminal::blocks(&[Block::Verdict(Meaning::Plain, text), Block::Table(table)], look, out)
+    let mut blocks = vec![Block::Verdict(Meaning::Plain, text), Block::Table(table)];
+    if !baseline.quarantined.is_empty() {
+        let lacked = baseline.quarantined.iter().map(|(id, why)| format!("no results of {id}: {why}"));
+        blocks.push(Block::Lines(lacked.collect()));
+    }
+    terminal::blocks(&blocks, look, out)
 }

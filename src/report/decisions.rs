@@ -7,6 +7,7 @@ use super::{Report, commands, problems, snapshots};
 use crate::case::quarantine::Quarantine;
 use crate::compare::gate::{self, Gate, Kind};
 use crate::ids::ColumnId;
+use crate::run::RunRecord;
 use crate::snapshot::compare::Compared;
 use crate::statistics::gates::GateVerdict;
 use crate::verdict::Verdict;
@@ -129,26 +130,35 @@ fn not_ended(report: &Report) -> Decision {
     Decision { detail, line, ..Decision::new(About::NotEnded, "run", GateVerdict::Inconclusive, title.to_owned()) }
 }
 
-/// Returns what is missing in a run that did not reach its end, and the command that completes it.
-pub fn not_ended_sentence(report: &Report) -> String {
-    let has_looks = report.run.options.looks.is_some();
-    let missing = match report.run.graded {
+/// Returns what is missing in a run that did not reach its end.
+pub fn missing_end(run: &RunRecord, going_on: bool) -> String {
+    let has_looks = run.options.looks.is_some();
+    let missing = match run.graded {
         true => "further trials of its source may be missing (--trials auto)",
         false if has_looks => {
             "further trials may be missing (--trials auto), and its snapshots may not have been compared"
         }
         false => "its snapshots may not have been compared or accepted",
     };
-    if report.going_on {
+    if going_on {
         return format!("the run has not ended yet: {missing}");
+    }
+    let why = "it was interrupted, a snapshot could not be written, or an older evals finished it";
+    format!("the run did not record its end ({why}): {missing}")
+}
+
+/// Returns what is missing in a run that did not reach its end, and the command that completes it.
+pub fn not_ended_sentence(report: &Report) -> String {
+    let sentence = missing_end(&report.run, report.going_on);
+    if report.going_on {
+        return sentence;
     }
     let way = match (commands::to_resume(&report.run, &report.folder), report.run.graded) {
         (Some(run), true) => format!("; resume the source with `evals run --resume {run}`, and grade it again"),
         (Some(run), false) => format!("; resume it with `evals run --resume {run}`"),
         (None, _) => String::new(),
     };
-    let why = "it was interrupted, a snapshot could not be written, or an older evals finished it";
-    format!("the run did not record its end ({why}): {missing}{way}")
+    format!("{sentence}{way}")
 }
 
 fn of_gate(gate: &Gate) -> Decision {
@@ -176,16 +186,16 @@ fn of_snapshot(report: &Report, compared: &Compared) -> Option<Decision> {
         false => return None,
     };
     let run = commands::run_word(&report.run, &report.folder);
-    let quarantine = report.run.quarantine(&compared.case);
+    let quarantine = report.run.quarantine(&compared.id.case);
     Some(Decision {
-        case: Some(compared.case.clone()),
-        column: Some(snapshots::cell(compared).column()),
+        case: Some(compared.id.case.clone()),
+        column: Some(compared.id.cell().column()),
         decides: quarantine.is_none(),
         quarantine: quarantine.map(quarantine_sentence),
         detail: snapshots::lines(compared).join("\n"),
         file: Some(compared.file.clone()),
         command: Some(format!("evals snapshot review {run}")),
-        ..Decision::new(About::Snapshot, &compared.case, verdict, snapshots::title(compared))
+        ..Decision::new(About::Snapshot, &compared.id.case, verdict, snapshots::title(compared))
     })
 }
 

@@ -38,7 +38,6 @@ pub struct TrialInBrief {
     pub cell: usize,
     /// The number of the trial, from 1.
     pub trial: u32,
-    /// The verdict.
     pub verdict: Verdict,
     /// The number of the attempt, from 1, or 0 if the trial was skipped.
     pub attempt: u32,
@@ -51,7 +50,6 @@ pub struct TrialInBrief {
 /// The digest of an error: its category and its message.
 pub type ErrorDigest = [u8; 16];
 
-/// The models of a column.
 #[derive(Debug, Clone, Default)]
 pub struct ColumnModels {
     /// The models that answered.
@@ -119,16 +117,16 @@ impl Gathered {
 
 impl ColumnModels {
     fn add(&mut self, result: &TrialResult) {
-        if let Some(model) = result.model.effective.as_deref().filter(|model| !self.effective.contains(*model)) {
+        if let Some(model) = result.model_that_answered().filter(|model| !self.effective.contains(*model)) {
             self.effective.insert(model.to_owned());
         }
         if self.requested.is_none() {
             self.requested.clone_from(&result.model.requested);
         }
-        if let (Some(requested), Some(effective)) = (&result.model.requested, &result.model.effective)
+        if let (Some(requested), Some(effective)) = (&result.model.requested, result.model_that_answered())
             && !models::same(requested, effective)
         {
-            *self.others.entry((requested.clone(), effective.clone())).or_default() += 1;
+            *self.others.entry((requested.clone(), effective.to_owned())).or_default() += 1;
         }
     }
 }

@@ -21,7 +21,6 @@ pub const SUMMARY: usize = 1 << 20;
 /// The maximum number of characters of a message.
 const MESSAGE: usize = 2_000;
 
-/// The subject of an annotation.
 enum AnnotationSubject<'a> {
     /// A cell. Other cells may have the same error.
     Cell(&'a CellProblem<'a>),

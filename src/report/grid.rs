@@ -42,7 +42,7 @@ fn natural_widths(table: &Table) -> Vec<usize> {
 
 /// Returns true if a table of this width breaks names.
 pub fn breaks_names(table: &Table, room: usize) -> bool {
-    total(&longest_words(table, LONGEST_NAME)) > room
+    total(&longest_words(table, MAX_WHOLE_WORD_COLUMNS)) > room
 }
 
 /// Writes a table. Columns that can be spared are left out if a name would be broken otherwise: the first one without which
@@ -81,7 +81,7 @@ fn without_all(table: &Table, columns: &[usize]) -> Table {
 }
 
 fn write_fitted(content: &Table, look: &Look, out: &mut dyn Write) -> io::Result<()> {
-    let whole = if breaks_names(content, look.columns()) { WHOLE } else { LONGEST_NAME };
+    let whole = if breaks_names(content, look.columns()) { WHOLE } else { MAX_WHOLE_WORD_COLUMNS };
     let widths = fitted(natural_widths(content), &longest_words(content, whole), look.columns());
     let mut builder = Builder::default();
     for row in all_rows(content) {
@@ -118,7 +118,7 @@ fn total(widths: &[usize]) -> usize {
 const WHOLE: usize = 24;
 /// The width of the longest word that is kept whole even if other columns have to be left out for it, such as the name
 /// of a case in a folder.
-const LONGEST_NAME: usize = 60;
+const MAX_WHOLE_WORD_COLUMNS: usize = 60;
 
 /// Returns the width of the longest word of each column, of those of at most this width. A figure that is not broken is a word.
 fn longest_words(table: &Table, most: usize) -> Vec<usize> {

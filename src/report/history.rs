@@ -50,7 +50,7 @@ pub struct CellHistory {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Point {
-    /// The run.
+    /// The id of the run.
     pub run: String,
     /// The time at which the run began, in RFC 3339 and UTC.
     pub at: String,
@@ -59,8 +59,11 @@ pub struct Point {
     pub score: Option<f64>,
     /// The number of trials that passed.
     pub passes: usize,
-    /// The number of trials that were planned and not skipped.
+    /// The number of trials that were run.
     pub trials: usize,
+    /// The number of planned trials that were not run, such as after `--max-time`. Absent if 0.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub not_run: usize,
     /// The cost of the trials in US dollars, as far as known.
     #[serde(skip_serializing_if = "Option::is_none")]
     cost_usd: Option<f64>,
@@ -101,7 +104,6 @@ pub enum Break {
 }
 
 impl Break {
-    /// Returns the word.
     pub fn word(self) -> &'static str {
         match self {
             Self::Case => "case",
@@ -227,11 +229,14 @@ impl Collector {
                 result.agent.as_ref().and_then(|agent| Some(format!("{} {}", agent.name, agent.version.as_ref()?)));
             let ran = ran.entry(result.cell()).or_default();
             ran.agents.extend(agent);
-            ran.models.extend(result.model.effective.clone());
+            ran.models.extend(result.model_that_answered().map(str::to_owned));
             ran.by_snapshot |= result.grades.iter().any(|grade| grader::Kind::needs_of(&grade.grader).snapshots);
         }
         let planned = trials_by_case(&run.trials);
-        for cell in cells.iter().filter(|cell| cell.tally.trials > 0) {
+        // An interrupted attempt has cost something.
+        let begun: BTreeSet<CellId> = unfinished.iter().map(|found| found.trial.cell()).collect();
+        let is_run = |cell: &&Cell| cell.tally.trials > cell.tally.not_run || begun.contains(&cell.id);
+        for cell in cells.iter().filter(is_run) {
             let of_case = planned.get(&*cell.id.case).map(Vec::as_slice).unwrap_or_default();
             self.add_cell(run, cell, of_case, ran.remove(&cell.id).unwrap_or_default());
         }
@@ -267,7 +272,8 @@ impl Collector {
             at: run.started.clone(),
             score: cell.score,
             passes: cell.tally.passed,
-            trials: cell.tally.trials,
+            trials: cell.tally.trials.saturating_sub(cell.tally.not_run),
+            not_run: cell.tally.not_run,
             cost_usd: cell.figures.cost().map(Amount::value),
             cost_unknown: cell.figures.cost_unknown,
             duration_ms: cell.figures.median_duration_ms,
@@ -292,6 +298,12 @@ impl Point {
     /// Returns the cost of the trials in US dollars. Returns `None` if no trial reported any of it.
     pub fn cost(&self) -> Option<Amount<f64>> {
         self.cost_usd.map(|cost| Amount::new(cost, self.cost_unknown == 0))
+    }
+
+    /// Returns the number of trials that passed, of those that were run, and the number of those that were not run.
+    pub fn passed(&self) -> String {
+        let not_run = if self.not_run == 0 { String::new() } else { format!(", {} not run", self.not_run) };
+        format!("{}/{}{not_run}", self.passes, self.trials)
     }
 }
 
@@ -348,7 +360,7 @@ pub fn write(history: &History, form: ListForm, out: &mut dyn Write) -> io::Resu
             cell.points.len().to_string(),
             cell.drawn(&look),
             figures::score(last.score, &look),
-            format!("{}/{}", last.passes, last.trials),
+            last.passed(),
             time,
             cost,
             if flaky == 0 { String::new() } else { format!("{flaky} of {}", plural(cell.points.len(), "run")) },

@@ -83,7 +83,7 @@ pub struct HarnessRow {
 pub struct NamedRow {
     /// The name of the grader or policy.
     pub name: String,
-    /// The origin.
+    /// `built in`, or the path of the file.
     pub origin: String,
     /// A description in one line.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -161,7 +161,7 @@ pub fn harnesses(rows: &[HarnessRow], form: ListForm, out: &mut dyn Write) -> io
     // Each harness takes one line: the description is cut to what the other columns leave.
     let room = room.saturating_sub(2);
     let about = |row: &HarnessRow| Some(one_line(row.description.as_deref().unwrap_or_default(), room, &look));
-    if kept == all.len() && room >= LEAST_ABOUT {
+    if kept == all.len() && room >= MIN_DESCRIPTION_COLUMNS {
         columns.push(("about", &about));
     }
     let headed = Table::new(columns.iter().map(|(head, _)| *head));
@@ -169,7 +169,7 @@ pub fn harnesses(rows: &[HarnessRow], form: ListForm, out: &mut dyn Write) -> io
 }
 
 /// The narrowest column of descriptions.
-const LEAST_ABOUT: usize = 12;
+const MIN_DESCRIPTION_COLUMNS: usize = 12;
 
 /// Lists harnesses as a Markdown table without details of the local machine.
 ///

@@ -94,7 +94,6 @@ pub struct NoteFacts {
 }
 
 impl NoteFacts {
-    /// Adds the result at a place.
     pub(super) fn add(&mut self, place: usize, result: &TrialResult) {
         self.manual |= result.manual;
         self.again += usize::from(result.flaky);

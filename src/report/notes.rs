@@ -85,6 +85,7 @@ pub fn of(report: &Report) -> Vec<String> {
     notes.extend(not_verified(report));
     notes.extend(other_models(report));
     notes.extend(starts_in_times(report));
+    notes.extend(variables_not_passed(report));
     notes.extend(unadvised(report));
     notes.extend(prompts_not_sent(report));
     notes.extend(other_inputs(report));
@@ -127,6 +128,19 @@ pub fn of(report: &Report) -> Vec<String> {
     notes
 }
 
+/// Returns a note on variables of `--env` that only the first trials of a run may have got.
+fn variables_not_passed(report: &Report) -> Option<String> {
+    let names = &report.run.options.env_not_passed;
+    let text = || {
+        let names = names.join(", ");
+        format!(
+            "trials that ran since the run was resumed did not get {names} (--env), because the home of each trial is private; \
+             earlier trials may have got it"
+        )
+    };
+    (!names.is_empty()).then(text)
+}
+
 /// Returns a note on columns whose median time leaves out trials. A column without any time shows none.
 fn without_time(report: &Report) -> Option<String> {
     let has_time = report.columns.iter().filter(|column| column.figures.median_duration_ms.is_some());
@@ -162,7 +176,9 @@ pub fn in_quarantine(case: &str, quarantine: &Quarantine) -> String {
 /// different versions.
 fn changed_between(report: &Report) -> Option<String> {
     let names = one_line(&mixed::changed_parts(&report.run)?, 400, &LOOK);
-    Some(format!("changed in the middle of the run (--changed), so its trials do not compare with each other: {names}"))
+    Some(format!(
+        "changed in the middle of the run (--changed), so its trials cannot be compared with each other: {names}"
+    ))
 }
 
 /// Returns a note on the figures of columns that include trials in quarantine, although scores do not.

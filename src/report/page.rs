@@ -188,7 +188,6 @@ impl Table {
         self
     }
 
-    /// Returns the table without a column.
     #[must_use]
     pub fn without(mut self, column: usize) -> Self {
         let rows = self.rows.iter_mut().chain(&mut self.foot).chain([&mut self.head]);

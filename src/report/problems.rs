@@ -67,7 +67,6 @@ impl ProblemKind {
     pub const ALL: [ProblemKind; ProblemKind::COUNT] =
         [Self::Failed, Self::Errored, Self::Ungraded, Self::NotRun, Self::Flaky, Self::Quarantined];
 
-    /// Returns the kind as a word.
     pub fn word(self) -> &'static str {
         match self {
             Self::Failed => "failed",

@@ -8,7 +8,7 @@ use crate::ids::TrialId;
 use crate::ids::column_name;
 use crate::own_environment;
 use crate::result::{TrialResult, Warning};
-use crate::run::events::{Looked, RunEvent};
+use crate::run::events::{RunEvent, StageDecision};
 use crate::text::some_of;
 use crate::verdict::Verdict;
 
@@ -138,7 +138,7 @@ impl<W: Write> State<W> {
             RunEvent::Retry { .. } | RunEvent::NotRun { .. } | RunEvent::NotRerun { .. } => {
                 self.line(&oddity(event, &look))
             }
-            RunEvent::Looked { trials, looked } => self.line(&after_stage(*trials, looked)),
+            RunEvent::StageEnded { trials, decision } => self.line(&after_stage(*trials, decision)),
             RunEvent::Finished { result } => {
                 let id = result.id();
                 self.running.retain(|(running, _)| *running != id);
@@ -150,16 +150,16 @@ impl<W: Write> State<W> {
 }
 
 /// Returns the line about a stage of `--trials auto`.
-fn after_stage(trials: u32, looked: &Looked) -> String {
+fn after_stage(trials: u32, decision: &StageDecision) -> String {
     let trials = plural(trials as usize, "trial");
-    let text = match looked {
-        Looked::Clear => format!("clear after {trials} of each case"),
-        Looked::StillNotClear => format!("still not clear after {trials} of each case, the maximum"),
-        Looked::NothingToCompare => format!(
+    let text = match decision {
+        StageDecision::Clear => format!("clear after {trials} of each case"),
+        StageDecision::StillNotClear => format!("still not clear after {trials} of each case, the maximum"),
+        StageDecision::NothingToCompare => format!(
             "ends after {trials} of each case, as no case can be compared; if trials were errored, `evals run --resume RUN \
              --rerun errored` runs them again and goes on"
         ),
-        Looked::GoesOn(next) => format!("not clear after {trials} of each case; going on to {next}"),
+        StageDecision::GoesOn(next) => format!("not clear after {trials} of each case; going on to {next}"),
     };
     format!("--trials auto: {text}")
 }
@@ -235,7 +235,7 @@ fn oddity(event: &RunEvent, look: &Look) -> String {
         RunEvent::NotRerun { count, why } => ("KEPT    ", format!("{} not run again: {why}", plural(*count, "trial"))),
         RunEvent::Planned { trials, skipped } => ("PLAN    ", planned(*trials, *skipped)),
         RunEvent::Started { trial, .. } => ("START   ", place(trial)),
-        RunEvent::Looked { trials, looked } => return after_stage(*trials, looked),
+        RunEvent::StageEnded { trials, decision } => return after_stage(*trials, decision),
         RunEvent::Finished { result } => return finished(result, look),
     };
     let text = one_line(&text, look.columns().saturating_sub(10), look);

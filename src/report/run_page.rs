@@ -93,7 +93,7 @@ fn listed(report: &Report, problems: &[CellProblem<'_>], look: &Look) -> io::Res
         let reasons = report.results.at(&first)?.first().map(|result| problems::reasons(result));
         let reason = reasons.and_then(|reasons| Some(reasons.first()?.lines().next()?.to_owned()));
         let room = look.columns().saturating_sub(10 + width_of(&of) + 2);
-        let reason = reason.filter(|_| room >= LEAST_REASON).map(|reason| one_line(&reason, room, look));
+        let reason = reason.filter(|_| room >= MIN_REASON_COLUMNS).map(|reason| one_line(&reason, room, look));
         let of = std::iter::once(of).chain(reason).collect::<Vec<_>>().join("  ");
         // Trials of different versions show no flaky cell.
         let is_mixed = problem.kind == ProblemKind::Flaky && cell.mixed;
@@ -107,7 +107,7 @@ fn listed(report: &Report, problems: &[CellProblem<'_>], look: &Look) -> io::Res
 }
 
 /// The narrowest reason in the list at the end.
-const LEAST_REASON: usize = 16;
+const MIN_REASON_COLUMNS: usize = 16;
 
 /// Returns the lines about an arm that was compared with itself.
 fn self_check(found: &SelfCheck) -> Vec<String> {

@@ -4,7 +4,6 @@ use super::Report;
 use super::commands;
 use super::page::{Block, Detail, Entry, Meaning};
 use super::text::plural;
-use crate::ids::CellId;
 use crate::snapshot::compare::{Compared, Differing, State};
 use crate::snapshot::diff::{Difference, Outlined, Sign};
 
@@ -21,7 +20,7 @@ pub fn block(report: &Report) -> Block {
     let shown = report.snapshots.iter().filter(|it| it.differs || it.accepted || it.shows_nothing);
     let of_cell = |compared: &Compared| {
         let mut entry = short(compared);
-        if report.run.quarantine(&compared.case).is_some() {
+        if report.run.quarantine(&compared.id.case).is_some() {
             entry.about.push(IN_QUARANTINE.to_owned());
         }
         entry
@@ -68,7 +67,7 @@ pub fn title(compared: &Compared) -> String {
         State::New => "no snapshot is accepted",
         _ => "the snapshot differs",
     };
-    format!("{what}: {}", cell(compared))
+    format!("{what}: {}", compared.id.cell())
 }
 
 /// Returns the differences of a cell, one line each.
@@ -76,11 +75,6 @@ pub fn lines(compared: &Compared) -> Vec<String> {
     let differences = compared.differing.iter().flat_map(|it| &it.differences);
     let told = differences.map(|difference| format!("{} {}", difference.sign.mark(), difference.sentence()));
     compared.note.clone().into_iter().chain(told).collect()
-}
-
-/// Returns the identity of a cell.
-pub fn cell(compared: &Compared) -> CellId {
-    CellId::new(&compared.case, &compared.harness, compared.arm().name().unwrap_or("default"))
 }
 
 /// Returns the entry about a cell: its state, its name, how many of its trials match the accepted snapshot, and
@@ -94,7 +88,7 @@ fn head(compared: &Compared) -> Entry {
         State::Changed => ("changed", Meaning::Bad),
         State::Missing => ("missing", Meaning::Open),
     };
-    let mut about = vec![compared.case.clone(), cell(compared).column().to_string()];
+    let mut about = vec![compared.id.case.clone(), compared.id.cell().column().to_string()];
     if compared.state == State::Changed && compared.trials > 1 {
         about.push(format!("{} of {} trials as accepted", compared.matching, compared.trials));
     }

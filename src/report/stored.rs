@@ -12,7 +12,7 @@ use crate::trace::jsonl::{Reader, read_event};
 use crate::trace::{Agent, Body};
 
 /// The maximum length in bytes of a last line that is read for a report.
-const LONGEST_LINE: u64 = 32 << 20;
+const MAX_LINE_BYTES: u64 = 32 << 20;
 /// The number of bytes that are read at a time.
 const BLOCK: u64 = 8 << 10;
 
@@ -32,7 +32,7 @@ fn last_line(file: &mut (impl Read + Seek)) -> io::Result<Option<Vec<u8>>> {
     let end = file.seek(SeekFrom::End(0))?;
     let mut start = end;
     let mut tail: Vec<u8> = Vec::new();
-    while start > 0 && end - start < LONGEST_LINE {
+    while start > 0 && end - start < MAX_LINE_BYTES {
         // The step grows, so that a long line is not copied once for each block.
         let step = BLOCK.max(end - start).min(start);
         start -= step;

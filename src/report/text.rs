@@ -11,7 +11,7 @@ use crate::trace::amount::Amount;
 use crate::values::{is_hidden, is_variation};
 use crate::verdict::Verdict;
 
-/// The look of text output. The caller knows the stream, so the caller decides.
+/// The width, colours and signs of text output. The caller chooses them, because it knows the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Look {
     /// The number of columns of the terminal.
@@ -45,7 +45,6 @@ impl Look {
         self.width.max(Self::NARROWEST)
     }
 
-    /// Returns the text in a style.
     pub fn paint(&self, style: Style, text: &str) -> String {
         if self.colour && !text.is_empty() { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
@@ -105,7 +104,6 @@ pub const CYAN: Style = AnsiColor::Cyan.on_default();
 /// The style of the names of rules.
 pub const BLUE: Style = AnsiColor::Blue.on_default();
 
-/// Returns the style of a verdict.
 pub fn verdict_style(verdict: Verdict) -> Style {
     match verdict {
         Verdict::Pass => GREEN,

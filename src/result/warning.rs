@@ -31,7 +31,7 @@ pub enum Warning {
     ServersNotListed,
     /// The harness cannot ask for permission, so the policy had no effect.
     NoPermissions {
-        /// The harness.
+        /// The name of the harness.
         harness: String,
         /// The requested policy.
         policy: String,
@@ -149,7 +149,7 @@ pub enum Warning {
     },
     /// The workspace contained files of the case itself, so the agent could read how it is judged, or the solution.
     CaseInWorkspace {
-        /// The first files, relative to the workspace, or below `~/` if they were laid into the home with a skill.
+        /// The first files, relative to the workspace, or below `~/` if they were laid into the home.
         files: Vec<String>,
         /// The number of files.
         count: u64,
@@ -218,7 +218,7 @@ pub enum Warning {
     /// Globs of `workspace.protect` begin with a folder that neither the workspace nor the hidden files have, so they
     /// protect no file that was there.
     ProtectMatchedNothing {
-        /// The globs.
+        /// The globs without a match.
         globs: Vec<String>,
     },
     /// The agent left links that lead to hidden files. They were replaced by what they led to when the agent ended.
@@ -308,7 +308,7 @@ pub enum Warning {
         key: String,
         /// The limit; in seconds for `time` and `idle`.
         limit: f64,
-        /// The value.
+        /// The value that exceeded the limit, in the same unit.
         value: f64,
         /// True if the value is a lower bound.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]

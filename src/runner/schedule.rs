@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::ids::{CellId, TrialRecord};
 use crate::result::TrialResult;
 use crate::run::RunRecord;
-use crate::run::events::Looked;
+use crate::run::events::StageDecision;
 
 /// The plan of a run after its first trials.
 #[derive(Debug, Clone, Copy)]
@@ -24,20 +24,20 @@ pub enum Schedule {
 impl Schedule {
     /// Decides the continuation after a stage whose trials all ran, and plans it. Returns `None` if the schedule is
     /// fixed.
-    pub(super) fn look(self, record: &mut RunRecord, results: &[TrialResult]) -> Option<(u32, Looked)> {
+    pub(super) fn decide(self, record: &mut RunRecord, results: &[TrialResult]) -> Option<(u32, StageDecision)> {
         let Self::Auto { stages, is_clear } = self else { return None };
         let done = fewest(record);
         let next = stages.iter().find(|stage| **stage > done);
-        let looked = match (is_clear(record, results), next) {
-            (Some(true), _) => Looked::Clear,
-            (None, _) => Looked::NothingToCompare,
+        let decision = match (is_clear(record, results), next) {
+            (Some(true), _) => StageDecision::Clear,
+            (None, _) => StageDecision::NothingToCompare,
             (Some(false), Some(next)) => {
                 grow(record, *next);
-                Looked::GoesOn(*next)
+                StageDecision::GoesOn(*next)
             }
-            (Some(false), None) => Looked::StillNotClear,
+            (Some(false), None) => StageDecision::StillNotClear,
         };
-        Some((done, looked))
+        Some((done, decision))
     }
 }
 

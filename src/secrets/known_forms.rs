@@ -20,8 +20,8 @@ use super::{fields, looks_secret, ordinary, url_password};
 /// another script without a blank.
 const BEGIN: &str = r"(?<escape>(?-u:\b)|\\[bfnrt]|\\u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2}|@COLOUR)";
 
-/// The parts of patterns that are written by name. In a text within JSON, quotes and line ends are escaped. A secret ends
-/// before the beginning of a command in a shell (`$(…)`, a backtick).
+/// Named parts of the patterns: a pattern contains the name in the place of the part. In a text within JSON, quotes and line
+/// ends are escaped. A secret ends before the beginning of a command in a shell (`$(…)`, a backtick).
 const PARTS: [(&str, &str); 13] = [
     ("@COLOUR", COLOUR),
     // A value in a command. A quote that ends a string of JSON begins none.

@@ -20,7 +20,7 @@ use crate::wire::{Dir, Reader, WireLine, trimmed};
 const WINDOW: usize = 256 << 10;
 
 /// The maximum number of texts that are followed at once: an agent decides how many keys its lines have.
-const MOST_STREAMS: usize = 10_000;
+const MAX_STREAMS: usize = 10_000;
 
 /// The number of bytes of the last lines of standard error that are returned.
 const TAIL: u64 = 2048;
@@ -125,9 +125,8 @@ struct Stream {
     pieces: Vec<Piece>,
 }
 
-/// A text in a line.
+/// A string of a JSON line.
 struct TextInLine<'l> {
-    /// The number of the line.
     number: usize,
     line: &'l str,
     /// The place in the line.
@@ -178,7 +177,7 @@ impl Streams {
     }
 
     fn stream(&mut self, path: u64, masker: &Masker, edits: &mut Edits) -> &mut Stream {
-        if !self.0.contains_key(&path) && self.0.len() >= MOST_STREAMS {
+        if !self.0.contains_key(&path) && self.0.len() >= MAX_STREAMS {
             self.rest(masker, edits);
         }
         self.0.entry(path).or_default()

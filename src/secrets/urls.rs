@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Masker, SHORTEST, looks_secret, percent};
+use super::{MIN_SECRET_BYTES, Masker, looks_secret, percent};
 
 /// The name of masked credentials, which looks secret.
 const NAME: &str = "URL_CREDENTIALS";
@@ -27,7 +27,7 @@ pub fn credentials_in(text: &str) -> Vec<String> {
         let query = url.split('#').next().and_then(|url| url.split_once('?')).map_or("", |(_, query)| query);
         for pair in query.split('&') {
             let Some((name, value)) = pair.split_once('=') else { continue };
-            if looks_secret(name) && value.len() >= SHORTEST {
+            if looks_secret(name) && value.len() >= MIN_SECRET_BYTES {
                 let secret = if is_word(value) { pair } else { value };
                 found.push(secret.to_owned());
             }
@@ -51,8 +51,8 @@ fn of_user(user: &str) -> Vec<&str> {
         return found;
     }
     match password.len() {
-        SHORTEST.. if is_word(password) => found.push(user),
-        SHORTEST.. => found.push(password),
+        MIN_SECRET_BYTES.. if is_word(password) => found.push(user),
+        MIN_SECRET_BYTES.. => found.push(password),
         // The password beside a token is a filler.
         _ if token.is_some() => {}
         _ => found.extend([password, user]),
@@ -111,7 +111,7 @@ impl UrlSecret {
         }
         let values = match password {
             None => vec![name],
-            Some(password) if password.len() < SHORTEST => vec![name, password, user],
+            Some(password) if password.len() < MIN_SECRET_BYTES => vec![name, password, user],
             // The name beside a password is not a secret, unless the password is only a filler
             // (`TOKEN:x-oauth-basic`).
             Some(_) => of_user(user),

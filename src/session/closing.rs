@@ -18,7 +18,7 @@ use crate::wire::{Dir, EngineLine, WireLine};
 const UNKNOWN: Exit = Exit { code: None, signal: None };
 
 /// The maximum number of bytes that are read while the agent is ended.
-const MOST_AT_END: usize = 32 << 20;
+const MAX_BYTES_AT_END: usize = 32 << 20;
 
 /// A session whose process has ended.
 pub struct Ended {
@@ -202,7 +202,7 @@ impl Session {
                 }
                 escaped = &mut released, if of_released.is_none() => of_released = Some(escaped),
                 // A full pipe would keep the agent from ending by itself.
-                (stream, bytes) = output.next(), if read < MOST_AT_END => {
+                (stream, bytes) = output.next(), if read < MAX_BYTES_AT_END => {
                     read += bytes.map_or(0, <[u8]>::len);
                     let lines = splitters.lines(stream, bytes);
                     self.took_lines(stream, lines);

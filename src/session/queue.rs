@@ -39,7 +39,6 @@ impl Queue {
         self.bytes > MAX_WAITING_BYTES
     }
 
-    /// Returns the lines after the one with this number.
     pub(super) fn after(&self, number: u64) -> impl Iterator<Item = &ReceivedLine> + Clone {
         self.lines.iter().filter(move |line| line.number > number)
     }

@@ -18,9 +18,9 @@ use crate::trace::{ErrorCategory, Exit};
 use crate::wire::EngineLine;
 
 /// The maximum size of the kept output of a terminal, in bytes.
-const MOST_OUTPUT: usize = 512 << 10;
+const MAX_OUTPUT_BYTES: usize = 512 << 10;
 /// The maximum number of terminals that an agent may have open at once.
-const MOST_TERMINALS: usize = 128;
+const MAX_TERMINALS: usize = 128;
 
 /// The maximum time for ending the terminals of a trial: SIGTERM, SIGKILL, and reading what is left in their pipes.
 const END: Duration = TERM_TO_KILL.saturating_add(Duration::from_secs(3));
@@ -123,11 +123,12 @@ impl Session {
     /// # Errors
     /// Returns an error if the program was not found or could not be started, or if too many terminals are open.
     pub async fn open_terminal(&mut self, shell: &Shell, wanted: TerminalCommand<'_>) -> Result<String, SpawnError> {
-        if self.terminals.open.len() >= MOST_TERMINALS {
-            let message = format!("{MOST_TERMINALS} terminals are open; release one first");
+        if self.terminals.open.len() >= MAX_TERMINALS {
+            let message = format!("{MAX_TERMINALS} terminals are open; release one first");
             return Err(SpawnError { category: ErrorCategory::StartFailed, message });
         }
-        let keep = wanted.keep.and_then(|keep| usize::try_from(keep).ok()).unwrap_or(MOST_OUTPUT).min(MOST_OUTPUT);
+        let keep =
+            wanted.keep.and_then(|keep| usize::try_from(keep).ok()).unwrap_or(MAX_OUTPUT_BYTES).min(MAX_OUTPUT_BYTES);
         let Start { command, folder, env } = Start::of(shell, wanted)?;
         let mut group = Group::spawn_in_one_pipe(&command, &shell.folder, folder, &env).await?;
         let output = group.pipes().output;

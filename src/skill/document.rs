@@ -49,7 +49,6 @@ impl Document {
         Ok(Self { path: path.to_owned(), text: yaml::read(path)?, has_bom })
     }
 
-    /// Returns the path.
     pub fn path(&self) -> &Path {
         &self.path
     }

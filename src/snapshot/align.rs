@@ -9,20 +9,20 @@ use super::{Body, Call, Item};
 use crate::difference;
 
 /// The cost of removing or adding a call. Changing a call into another of the same tool costs at most
-/// [`MOST_CHANGED`].
+/// [`MAX_CHANGE_COST`].
 const CALL: u32 = 100;
 /// The maximum cost of changing a call. It is less than the cost of removing one call and adding another (200). Two
 /// changes can cost more than that (300), so that an alignment with an equal call is preferred.
-const MOST_CHANGED: u32 = 150;
+const MAX_CHANGE_COST: u32 = 150;
 /// The cost of an item that is not a step.
 const OTHER: u32 = 60;
 /// The maximum number of table cells for the search. Above it, only equal items are matched.
 const MAX_TABLE_CELLS: usize = 1 << 20;
 /// The maximum number of comparisons of calls for the search: two steps are compared call by call.
-const MOST_COMPARISONS: usize = 1 << 22;
+const MAX_COMPARISONS: usize = 1 << 22;
 /// The maximum number of calls of a step that are compared with each call of another step. Calls that are equal are paired before,
 /// and do not count.
-const MOST_CALLS: usize = 300;
+const MAX_STEP_CALLS: usize = 300;
 
 /// Two positions that belong together, or one that has no counterpart.
 pub type Pair = (Option<usize>, Option<usize>);
@@ -45,8 +45,8 @@ fn calls_of_several(old: &[Call], new: &[Call]) -> Vec<Pair> {
     let mut taken = vec![false; new.len()];
     of_old.iter().flatten().for_each(|same| taken[*same] = true);
     let mut open: Vec<(u32, usize, usize)> = Vec::new();
-    for (n, call) in old.iter().enumerate().filter(|(n, _)| of_old[*n].is_none()).take(MOST_CALLS) {
-        let others = new.iter().enumerate().filter(|(m, _)| !is(&taken, *m)).take(MOST_CALLS);
+    for (n, call) in old.iter().enumerate().filter(|(n, _)| of_old[*n].is_none()).take(MAX_STEP_CALLS) {
+        let others = new.iter().enumerate().filter(|(m, _)| !is(&taken, *m)).take(MAX_STEP_CALLS);
         open.extend(others.filter_map(|(m, other)| Some((call_cost(call, other)?, n, m))));
     }
     open.sort_unstable();
@@ -131,7 +131,7 @@ fn call_cost(old: &Call, new: &Call) -> Option<u32> {
     let all = old.details.len().max(new.details.len()).max(1) as u32;
     let same = old.details.iter().filter(|detail| new.details.contains(detail)).count() as u32;
     let inner = if old.inner == new.inner { 0 } else { 10 };
-    Some(10 + (MOST_CHANGED - 20) * (all - same.min(all)) / all + inner)
+    Some(10 + (MAX_CHANGE_COST - 20) * (all - same.min(all)) / all + inner)
 }
 
 fn aligned(
@@ -149,7 +149,7 @@ fn aligned(
     let new_rest = &new_rest[..new_rest.len() - tail];
     let mut pairs: Vec<Pair> = (0..head).map(|n| (Some(n), Some(n))).collect();
     let is_large = old_rest.len().saturating_mul(new_rest.len()) > MAX_TABLE_CELLS
-        || compared_calls(old_rest).saturating_mul(compared_calls(new_rest)) > MOST_COMPARISONS;
+        || compared_calls(old_rest).saturating_mul(compared_calls(new_rest)) > MAX_COMPARISONS;
     let middle = if is_large { equal_alone(old_rest, new_rest) } else { least(old_rest, new_rest, gap, pair) };
     pairs.extend(middle.into_iter().map(|(n, m)| (n.map(|n| n + head), m.map(|m| m + head))));
     let (old_tail, new_tail) = (old.len() - tail, new.len() - tail);
@@ -160,7 +160,7 @@ fn aligned(
 /// Returns the number of calls in the steps of a list that are compared with those of another step.
 fn compared_calls(items: &[Item]) -> usize {
     let calls = items.iter().map(|item| match &item.body {
-        Body::Step(calls) => calls.len().min(MOST_CALLS),
+        Body::Step(calls) => calls.len().min(MAX_STEP_CALLS),
         _ => 0,
     });
     calls.fold(0, usize::saturating_add)

@@ -6,7 +6,7 @@ use strum::IntoStaticStr;
 use super::Shape;
 use super::diff::Difference;
 use super::set::{Accepted, Belongs, Several};
-use crate::ids::ArmOf;
+use crate::ids::SnapshotCellId;
 use crate::snapshot::settings::SnapshotText;
 use crate::word::word;
 
@@ -32,17 +32,10 @@ word!(State);
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Compared {
-    /// Id of the case.
-    pub case: String,
-    /// Name of the harness.
-    pub harness: String,
-    /// The requested model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    /// The variant of an experiment. Absent if the arm is a model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub variant: Option<String>,
-    /// The state.
+    /// Case, harness and arm.
+    #[serde(flatten)]
+    pub id: SnapshotCellId,
+    /// The outcome of the comparison.
     pub state: State,
     /// The snapshot file.
     pub file: String,
@@ -56,7 +49,7 @@ pub struct Compared {
     /// The differences of the other trials; equal trials are grouped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub differing: Vec<Differing>,
-    /// A note.
+    /// The reason why trials could not be compared, and other remarks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// True if the cell counts as different.
@@ -93,14 +86,7 @@ pub struct Differing {
 /// A cell with the shapes of its trials.
 #[derive(Debug, Clone, Default)]
 pub struct Cell {
-    /// The id of the case.
-    pub case: String,
-    /// The name of the harness.
-    pub harness: String,
-    /// The requested model.
-    pub model: Option<String>,
-    /// The variant of an experiment.
-    pub variant: Option<String>,
+    pub id: SnapshotCellId,
     /// The form in which texts are kept in snapshots.
     pub text: SnapshotText,
     /// The method of combining several trials.
@@ -125,23 +111,10 @@ pub struct PassedOver {
 }
 
 impl Cell {
-    /// Returns what distinguishes the arm: a variant or a requested model.
-    pub fn arm(&self) -> ArmOf<'_> {
-        ArmOf { model: self.model.as_deref(), variant: self.variant.as_deref() }
-    }
-
-    /// Returns the name, for filters.
-    pub fn name(&self) -> String {
-        name(&self.case, &self.harness, self.arm())
-    }
-
     /// Compares the cell with its snapshot. A new cell counts as different only if that was requested.
     pub fn compared(&self, accepted: Option<&Accepted>, file: String, asked: bool) -> Compared {
         let mut compared = Compared {
-            case: self.case.clone(),
-            harness: self.harness.clone(),
-            model: self.model.clone(),
-            variant: self.variant.clone(),
+            id: self.id.clone(),
             state: State::Same,
             file,
             trials: u32::try_from(self.shapes.len()).unwrap_or(u32::MAX),
@@ -194,8 +167,7 @@ impl Cell {
 
     /// Returns the identity that a snapshot of the cell must have.
     fn belongs(&self) -> Belongs<'_> {
-        let (text, several) = (self.text, self.several);
-        Belongs { case: &self.case, harness: &self.harness, arm: self.arm(), text, several }
+        Belongs { id: &self.id, text: self.text, several: self.several }
     }
 
     /// Returns why trials cannot be compared, grouped by reason.
@@ -226,17 +198,11 @@ impl Cell {
         let same_kind = before.filter(|it| !it.outdated && (it.text, it.several) == (self.text, self.several));
         let blank = Accepted { text: self.text, several: self.several, ..Accepted::default() };
         let base = same_kind.filter(|_| beside).unwrap_or(blank);
-        let (case, harness, model) = (self.case.clone(), self.harness.clone(), self.model.clone());
-        Accepted { case, harness, model, variant: self.variant.clone(), ..base }.with(&shapes, beside)
+        Accepted { id: self.id.clone(), ..base }.with(&shapes, beside)
     }
 }
 
 impl Compared {
-    /// Returns what distinguishes the arm: a variant or a requested model.
-    pub fn arm(&self) -> ArmOf<'_> {
-        ArmOf { model: self.model.as_deref(), variant: self.variant.as_deref() }
-    }
-
     /// Returns true if the run accepted the cell, or the cell was the same as the accepted snapshot.
     pub fn is_as_accepted(&self) -> bool {
         !self.differs && (self.accepted || self.state == State::Same)
@@ -256,14 +222,6 @@ impl Compared {
             Some(note) => format!("{note}; {what}"),
             None => what,
         });
-    }
-}
-
-/// Returns a cell's name: case, harness and, if there is one, the variant or the requested model.
-pub fn name(case: &str, harness: &str, arm: ArmOf<'_>) -> String {
-    match arm.name() {
-        Some(name) => format!("{case}/{harness}/{name}"),
-        None => format!("{case}/{harness}"),
     }
 }
 

@@ -54,7 +54,7 @@ pub struct Difference {
 pub struct DifferentLine {
     /// `+`, `-`, or a blank for a line in both.
     pub mark: char,
-    /// The line.
+    /// The text of the line, without the mark.
     pub text: String,
 }
 

@@ -21,12 +21,12 @@ pub fn write(accepted: &Accepted) -> String {
         let _ = writeln!(out, "{key}: {text}");
     };
     head("evals-snapshot", &VERSION.to_string());
-    head("case", &value::on_one_line(&accepted.case));
-    head("harness", &value::on_one_line(&accepted.harness));
-    if let Some(model) = &accepted.model {
+    head("case", &value::on_one_line(&accepted.id.case));
+    head("harness", &value::on_one_line(&accepted.id.harness));
+    if let Some(model) = &accepted.id.model {
         head("model", &value::on_one_line(model));
     }
-    if let Some(variant) = &accepted.variant {
+    if let Some(variant) = &accepted.id.variant {
         head("variant", &value::on_one_line(variant));
     }
     head("text", text_word(accepted.text));

@@ -20,7 +20,7 @@ use crate::trace::{
 const MAX_AGENT_DEPTH: usize = 16;
 
 /// The maximum bytes of an input that are searched for the command that produced the output.
-const LONGEST_COMMAND: usize = 1 << 16;
+const MAX_COMMAND_BYTES: usize = 1 << 16;
 
 /// An observer of a trace, which collects the data that a shape needs.
 #[derive(Debug, Default)]
@@ -296,8 +296,8 @@ fn call_events(seq: u64) -> Vec<u64> {
 fn command_of(input: Option<&Value>, title: Option<&str>) -> String {
     let command = view::command(input).or_else(|| input.map(view::canonical));
     let mut text = command.unwrap_or_default();
-    if text.len() > LONGEST_COMMAND {
-        let end = (0..=LONGEST_COMMAND).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    if text.len() > MAX_COMMAND_BYTES {
+        let end = (0..=MAX_COMMAND_BYTES).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
         text.truncate(end);
         text.shrink_to_fit();
     }

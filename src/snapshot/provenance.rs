@@ -34,7 +34,7 @@ use times::Span;
 use words::{is_hex, is_number, segments};
 
 /// The maximum number of values of one output; an agent's use of a later value is shown unchanged.
-const MOST_OF_ONE: usize = 5_000;
+const MAX_OUTPUT_VALUES: usize = 5_000;
 /// The maximum number of values of a session.
 const MAX_VALUES: usize = 500_000;
 
@@ -74,7 +74,7 @@ impl Provenance {
         let mut listed = Vec::new();
         let mut seen = std::collections::HashSet::new();
         for (form, text) in values::in_output(output, command) {
-            if listed.len() >= MOST_OF_ONE || self.listed >= MAX_VALUES {
+            if listed.len() >= MAX_OUTPUT_VALUES || self.listed >= MAX_VALUES {
                 break;
             }
             if let Some(id) = self.made(form, text, at).filter(|id| seen.insert(*id)) {

@@ -4,20 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use super::diff::{FoundDifferences, Sign, differences};
 use super::{Body, Item, Shape, align};
-use crate::ids::ArmOf;
+use crate::ids::{ArmOf, SnapshotCellId};
 use crate::snapshot::settings::SnapshotText;
 
 /// The accepted snapshot of a cell.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Accepted {
-    /// The id of the case, for readers of the file.
-    pub case: String,
-    /// The name of the harness.
-    pub harness: String,
-    /// The requested model.
-    pub model: Option<String>,
-    /// The variant of an experiment.
-    pub variant: Option<String>,
+    /// The cell, for readers of the file.
+    pub id: SnapshotCellId,
     /// The form in which texts are kept.
     pub text: SnapshotText,
     /// The method of combining several trials.
@@ -31,12 +25,7 @@ pub struct Accepted {
 /// The cell that a snapshot must belong to, and the case's settings.
 #[derive(Debug, Clone, Copy)]
 pub struct Belongs<'a> {
-    /// The id of the case.
-    pub case: &'a str,
-    /// The name of the harness.
-    pub harness: &'a str,
-    /// The part that distinguishes the arm: a variant or a requested model.
-    pub arm: ArmOf<'a>,
+    pub id: &'a SnapshotCellId,
     /// The form in which texts are kept.
     pub text: SnapshotText,
     /// The method of combining several trials.
@@ -99,11 +88,6 @@ impl Accepted {
         )
     }
 
-    /// Returns what distinguishes the arm of the snapshot: a variant or a requested model.
-    pub fn arm(&self) -> ArmOf<'_> {
-        ArmOf { model: self.model.as_deref(), variant: self.variant.as_deref() }
-    }
-
     /// Returns the reason if the snapshot does not belong to this cell: it names another cell, or was made with other
     /// settings.
     pub fn refused(&self, of: &Belongs<'_>) -> Option<String> {
@@ -113,19 +97,19 @@ impl Accepted {
             (None, None) => String::new(),
         };
         // A variant is another arm when its model changes, but its name decides what it is compared with.
-        let same_arm = match of.arm.variant {
-            Some(variant) => self.variant.as_deref() == Some(variant),
-            None => self.arm() == of.arm,
+        let same_arm = match &of.id.variant {
+            Some(_) => self.id.variant == of.id.variant,
+            None => self.id.arm() == of.id.arm(),
         };
-        if !same_case(&self.case, of.case) || self.harness != of.harness || !same_arm {
+        if !same_case(&self.id.case, &of.id.case) || self.id.harness != of.id.harness || !same_arm {
             return Some(format!(
                 "it was accepted for the case `{}` and `{}`{}, but its path is that of the case `{}` and `{}`{}; accept it again if it belongs here",
-                self.case,
-                self.harness,
-                with(self.arm()),
-                of.case,
-                of.harness,
-                with(of.arm),
+                self.id.case,
+                self.id.harness,
+                with(self.id.arm()),
+                of.id.case,
+                of.id.harness,
+                with(of.id.arm()),
             ));
         }
         if self.outdated {

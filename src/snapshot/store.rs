@@ -117,8 +117,8 @@ fn of_case(folder: &Path, why_not: &dyn Fn(&Path, &Accepted) -> Option<String>, 
             continue;
         }
         let misnamed = |accepted: &Accepted| {
-            let right = file(folder, &accepted.harness, accepted.arm()).ok()?;
-            (right != path).then(|| format!("the snapshot of its cell is {}", right.display()))
+            let right = file(folder, &accepted.id.harness, accepted.id.arm()).ok()?;
+            (right != path).then(|| format!("its cell uses another file: {}", right.display()))
         };
         let why = match read(&path) {
             _ if !case.is_file() => Some(format!("the case {} does not exist", case.display())),

@@ -15,7 +15,7 @@ fn split_mix(state: &mut u64) -> u64 {
 }
 
 impl Generator {
-    /// Makes the generator of a seed.
+    /// Makes a generator whose numbers all follow from the seed.
     pub fn seeded(seed: u64) -> Self {
         let mut state = seed;
         Self { state: std::array::from_fn(|_| split_mix(&mut state)) }

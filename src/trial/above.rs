@@ -246,8 +246,8 @@ pub(super) fn after_grading(temporary: &Path) -> io::Result<Option<Warning>> {
     Ok(warning(&clear_shared(temporary)?, false))
 }
 
-/// Withdraws what passed by a command while settings lay above the workspace, which may have decided it. Returns true if
-/// anything was withdrawn.
+/// Makes passes of graders that run commands ungraded if settings lay above the workspace, because the commands may have read
+/// them. Returns true if a grade was changed.
 pub(super) fn withdraw(result: &mut TrialResult, warnings: &[Warning]) -> bool {
     let Some(path) = changed_in(warnings).next() else { return false };
     let mut any = false;

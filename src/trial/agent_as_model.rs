@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use super::previous_attempts::PreviousAttempts;
 use super::{Attempt, Engine, Outcome, run};
 use crate::case::{Case, LoadContext, load};
 use crate::harness::Manifest;
@@ -53,31 +52,11 @@ impl InPlaceOfModel {
         let folder = self.engine.temporary.join(format!("judge-{number}"));
         let mut case = case(&folder, prompt)?;
         case.limits.time = Some(self.time);
-        let trial = TrialRecord {
-            case: case.id.clone(),
-            harness: manifest.name.clone(),
-            model: model.map(str::to_owned),
-            arm: model.unwrap_or("default").to_owned(),
-            trial: 1,
-            skip: None,
-            failed_in: None,
-            sandbox: sandbox::kind(self.engine.sandbox, None, manifest.sandbox.as_ref()),
-        };
+        let sandbox = sandbox::kind(self.engine.sandbox, None, manifest.sandbox.as_ref());
+        let trial = TrialRecord::alone(&case.id, &manifest.name, model.map(str::to_owned), sandbox);
         let place = folder.join("trial");
-        let interaction = Interaction::AutoReject;
-        let attempt = Attempt {
-            case: Arc::new(case),
-            manifest,
-            trial,
-            interaction,
-            attempt: 1,
-            folder: place.clone(),
-            route: None,
-            foreign: None,
-            previous: PreviousAttempts::default(),
-            arms: None,
-            seal: None,
-        };
+        let attempt = Attempt::alone(Arc::new(case), manifest, trial, place.clone());
+        let attempt = Attempt { interaction: Interaction::AutoReject, ..attempt };
         let result = match run(&self.engine, &attempt).await {
             Ok(Outcome::Done(result)) => *result,
             Ok(Outcome::Interrupted) => return Err("interrupted".to_owned()),

@@ -12,7 +12,6 @@ use super::grade_trial::{self, GradedWorkspace, ObservedSession};
 use super::measure::{MeasuredChange, after_the_agent};
 use super::metrics::Observed;
 use super::prepare_workspace::{NotSetUp, set_up};
-use super::previous_attempts::PreviousAttempts;
 use super::sandboxing::{graders_shell, inside, shell};
 use super::{Attempt, Engine, Folders, TrialError, io, on_blocking_thread, unless_interrupted};
 use crate::case::Case;
@@ -22,6 +21,7 @@ use crate::grader::Grading;
 use crate::harness::Manifest;
 use crate::ids::TrialRecord;
 use crate::interaction::Interaction;
+use crate::process::memory;
 use crate::result::{TrialResult, Warning};
 use crate::sandbox;
 use crate::secrets::Masker;
@@ -32,7 +32,6 @@ use crate::workspace::git;
 
 /// The outcome of the trial.
 pub enum Played {
-    /// The trial was graded.
     Graded(Box<TrialResult>),
     /// The workspace could not be made, so the agent did not run; with the reason.
     NotReady(String),
@@ -56,40 +55,19 @@ pub struct Looked {
 pub enum LookAt {
     /// The files that the agent changed, and the patch.
     Changes,
-    /// One file.
     File(PathBuf),
 }
 
 /// Returns the attempt of a built-in agent at a case.
 pub fn attempt_of(case: &Arc<Case>, manifest: Manifest, folder: PathBuf) -> Attempt {
-    let trial = TrialRecord {
-        case: case.id.clone(),
-        harness: manifest.name.clone(),
-        model: None,
-        arm: "default".to_owned(),
-        trial: 1,
-        skip: None,
-        failed_in: None,
-        sandbox: sandbox::kind(None, case.sandbox.as_ref(), manifest.sandbox.as_ref()),
-    };
+    let sandbox = sandbox::kind(None, case.sandbox.as_ref(), manifest.sandbox.as_ref());
+    let trial = TrialRecord::alone(&case.id, &manifest.name, None, sandbox);
     // During an audit, no person and no model answers.
     let interaction = match &case.interaction {
         Interaction::Manual | Interaction::Llm(_) => Interaction::AutoApprove,
         other => other.clone(),
     };
-    Attempt {
-        case: case.clone(),
-        manifest: Arc::new(manifest),
-        trial,
-        interaction,
-        attempt: 1,
-        folder,
-        route: None,
-        foreign: None,
-        previous: PreviousAttempts::default(),
-        arms: None,
-        seal: None,
-    }
+    Attempt { interaction, ..Attempt::alone(case.clone(), Arc::new(manifest), trial, folder) }
 }
 
 /// Returns an act that applies a patch to the workspace with git.
@@ -97,7 +75,7 @@ pub fn applies(engine: &Engine, patch: &Path) -> impl FnOnce(&Path) -> std_io::R
     let (patch, allowed) = (patch.to_owned(), environment::allowed(&engine.env));
     move |workspace: &Path| {
         let env: BTreeMap<String, String> = allowed;
-        let shell = Shell { folder: workspace.to_owned(), env, inside: None };
+        let shell = Shell { folder: workspace.to_owned(), env, ..Shell::default() };
         // The act runs on a thread for blocking work, within the runtime.
         tokio::runtime::Handle::current().block_on(git::apply(&patch, false, &shell)).map_err(std_io::Error::other)
     }
@@ -155,7 +133,9 @@ pub async fn play_and_look(
         .await??
     };
     let over = session(attempt, &folders.workspace, says);
-    let graders_shell = graders_shell(&shell, &folders, case, Some(&before))?;
+    // Half a solution, such as a mutation of it, may ask for memory without end.
+    let memory = engine.memory.or_else(memory::half_of_the_machine);
+    let graders_shell = Shell { memory, ..graders_shell(&shell, &folders, case, Some(&before))? };
     let between = Between::of(case, &folders, &graders_shell, Some(&before), engine, &[], true)?;
     let site = GradedWorkspace {
         workspace: Some(&folders.workspace),

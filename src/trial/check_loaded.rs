@@ -16,7 +16,7 @@ use crate::result::Warning;
 use crate::wire::{Dir, WireLine};
 
 /// The maximum number of lines of the agent that are searched for its lists: agents list what they loaded at the start.
-const MOST_LINES: usize = 1000;
+const MAX_SEARCHED_LINES: usize = 1000;
 
 /// The comparison of what an agent loaded with the files that its trial provides.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -197,7 +197,7 @@ impl Lists {
                 continue;
             }
             received += 1;
-            if received > MOST_LINES {
+            if received > MAX_SEARCHED_LINES {
                 break;
             }
             // An agent may also print lines that are no JSON.

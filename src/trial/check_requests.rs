@@ -156,13 +156,13 @@ fn without_front_matter(text: &str) -> &str {
 /// Returns the parts of a text that are in none of the known ones, without those that are so short that almost any request
 /// contains them. Of many parts, some are left out, but never the first and the last: an agent may cut the text off.
 fn telling(text: &str, known: &[&str]) -> Vec<String> {
-    const LEAST: usize = 8;
+    const MIN_PART_BYTES: usize = 8;
     // Each request is searched for each part.
-    const MOST: usize = 100;
-    let all: Vec<&str> = parts(text, known).filter(|part| part.len() >= LEAST).collect();
-    let step = |n: usize| n * (all.len() - 1) / (MOST - 1);
-    match all.len() > MOST {
-        true => (0..MOST).map(|n| all[step(n)].to_owned()).collect(),
+    const MAX_PARTS: usize = 100;
+    let all: Vec<&str> = parts(text, known).filter(|part| part.len() >= MIN_PART_BYTES).collect();
+    let step = |n: usize| n * (all.len() - 1) / (MAX_PARTS - 1);
+    match all.len() > MAX_PARTS {
+        true => (0..MAX_PARTS).map(|n| all[step(n)].to_owned()).collect(),
         false => all.into_iter().map(str::to_owned).collect(),
     }
 }
@@ -170,12 +170,12 @@ fn telling(text: &str, known: &[&str]) -> Vec<String> {
 /// Returns the beginnings of the parts of a text that are in none of the known ones. A part is within a line, and has only
 /// characters that are the same in JSON, in XML and in templates.
 fn parts<'a>(text: &'a str, known: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
-    const MOST: usize = 60;
+    const MAX_PART_CHARS: usize = 60;
     let is_plain = |c: char| c.is_alphanumeric() || " ,.-:;!?()/_=".contains(c);
     let parts = text.lines().flat_map(move |line| line.split(move |c: char| !is_plain(c)));
     let beginnings = parts.map(|part| {
         let part = part.trim_start_matches(|c: char| !c.is_alphanumeric());
-        first_chars(part, MOST).trim_end()
+        first_chars(part, MAX_PART_CHARS).trim_end()
     });
     beginnings.filter(move |part| !known.iter().any(|known| known.contains(part)))
 }

@@ -12,7 +12,7 @@ use super::ending::{
 };
 use super::grade_live::LiveTrial;
 use super::grade_trial::ObservedSession;
-use super::inputs::{InputState, still_held};
+use super::inputs::{InputState, check_after_use};
 use super::measure::MeasuredChange;
 use super::play::Played;
 use super::prepare::PreparedTrial;
@@ -37,7 +37,7 @@ pub(super) async fn conclude(
     mut prepared: PreparedTrial,
     played: Played,
     mut measured: MeasuredChange,
-    held: InputState,
+    inputs: InputState,
 ) -> Result<(FinishedTrial, Before), Ended> {
     let Played { finished, left, observed, grading, trace, mut gateway, loaded } = played;
     let mut warnings = take(&mut prepared.warnings);
@@ -67,7 +67,7 @@ pub(super) async fn conclude(
 
     (result.beyond_patch, result.beside_patch) = (take(&mut measured.beyond_patch), measured.beside_patch.take());
     result.model_from = gateway.as_ref().and_then(|gateway| gateway.source);
-    still_held(attempt, held, &mut result).await?;
+    check_after_use(attempt, inputs, &mut result).await?;
     if let Some(record) = &mut result.stop {
         record.stderr_tail = tail_worth_keeping(&left, &stop);
     }

@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::{Folders, TrialError, io as failed};
 use crate::grader::Kind;
-use crate::paths::MOST_LINKS;
+use crate::paths::MAX_LINKS;
 use crate::result::TrialResult;
 use crate::workspace::copy_as_it_is;
 use crate::workspace::old_place::file_with;
@@ -123,7 +123,7 @@ fn target_of(path: &Path, home: &Path, agents: &Path) -> Option<PathBuf> {
             continue;
         }
         links += 1;
-        let leads = fs::read_link(&place).ok().filter(|_| links <= MOST_LINKS)?;
+        let leads = fs::read_link(&place).ok().filter(|_| links <= MAX_LINKS)?;
         if leads.is_absolute() {
             target = PathBuf::from("/");
         }

@@ -13,10 +13,10 @@ use crate::verdict::Verdict;
 pub(super) type InputState = Option<FileStates>;
 
 /// Checks the inputs before anything is made from them. If one has changed, the trial ends.
-pub(super) async fn hold(engine: &Engine, attempt: &Attempt) -> Result<InputState, Ended> {
+pub(super) async fn check_before_use(engine: &Engine, attempt: &Attempt) -> Result<InputState, Ended> {
     let Some(seal) = attempt.seal.clone() else { return Ok(None) };
-    match looked(seal, Seal::hold).await? {
-        Ok(look) => Ok(Some(look)),
+    match with_seal(seal, Seal::check_content).await? {
+        Ok(states) => Ok(Some(states)),
         Err(why) => {
             let masker = masker_before(engine, attempt);
             Err(Ended::without_agent(attempt, &masker, ErrorCategory::Setup, why))
@@ -25,23 +25,23 @@ pub(super) async fn hold(engine: &Engine, attempt: &Attempt) -> Result<InputStat
 }
 
 /// Checks the inputs again after their use. A trial with changed inputs or graders is not graded.
-pub(super) async fn still_held(
+pub(super) async fn check_after_use(
     attempt: &Attempt,
-    held: InputState,
+    before: InputState,
     result: &mut TrialResult,
 ) -> Result<(), TrialError> {
-    let (Some(seal), Some(look)) = (attempt.seal.clone(), held) else { return Ok(()) };
-    if let Err(why) = looked(seal, move |seal| seal.still(&look)).await? {
+    let (Some(seal), Some(before)) = (attempt.seal.clone(), before) else { return Ok(()) };
+    if let Err(why) = with_seal(seal, move |seal| seal.check_unchanged_since(&before)).await? {
         result.error = Some(ErrorRecord { category: ErrorCategory::Setup, message: why });
         (result.verdict, result.score, result.grades) = (Verdict::Errored, None, Vec::new());
     }
     Ok(())
 }
 
-/// Runs `look` on the seal. If the seal has many files, `look` runs on another thread.
-async fn looked<T: Send + 'static>(
+/// Runs a check of the seal: on another thread if the seal has many files.
+async fn with_seal<T: Send + 'static>(
     seal: Arc<Seal>,
-    look: impl FnOnce(&Seal) -> T + Send + 'static,
+    check: impl FnOnce(&Seal) -> T + Send + 'static,
 ) -> Result<T, TrialError> {
-    if seal.is_quick() { Ok(look(&seal)) } else { on_blocking_thread(move || look(&seal)).await }
+    if seal.is_quick() { Ok(check(&seal)) } else { on_blocking_thread(move || check(&seal)).await }
 }

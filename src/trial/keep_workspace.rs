@@ -16,10 +16,10 @@ use crate::workspace::make_ready::make_ready;
 use crate::workspace::openat::open_file;
 use crate::workspace::remove::remove;
 use crate::workspace::walk::{Descend, walk};
-use crate::workspace::{LARGEST_FILE, copy_with_special_files};
+use crate::workspace::{MAX_READ_FILE_BYTES, copy_with_special_files};
 
 /// The maximum size of a file that is redacted. A larger file that contains a secret is left out.
-const LARGEST: u64 = 16 << 20;
+const MAX_REDACTED_BYTES: u64 = 16 << 20;
 /// The maximum amount of data that is searched, or copied to another file system. Files beyond it are left out.
 const WHOLE: u64 = 4 << 30;
 /// The overlap between pieces of a search: longer than any secret.
@@ -118,7 +118,7 @@ impl Kept {
         if !meta.is_file() {
             return Ok(Descend::Enter);
         }
-        if meta.len() > LARGEST_FILE.min(*room) {
+        if meta.len() > MAX_READ_FILE_BYTES.min(*room) {
             self.too_much = (self.too_much.0 + 1, self.too_much.1.saturating_add(meta.len()));
             return remove(path).map(|()| Descend::Skip);
         }
@@ -139,7 +139,7 @@ impl Kept {
             return Ok(());
         }
         let file = open_file(path)?;
-        if meta.len() > LARGEST {
+        if meta.len() > MAX_REDACTED_BYTES {
             if holds_secret(file, masker)? {
                 self.secret += 1;
                 remove(path)?;
@@ -147,7 +147,7 @@ impl Kept {
             return Ok(());
         }
         let mut bytes = Vec::new();
-        file.take(LARGEST).read_to_end(&mut bytes)?;
+        file.take(MAX_REDACTED_BYTES).read_to_end(&mut bytes)?;
         if let Cow::Owned(bytes) = masker.mask_bytes(&bytes) {
             // The file is replaced, so that a hard link to the old one outside the workspace is not changed.
             remove(path)?;
@@ -164,7 +164,7 @@ impl Kept {
             told.push(Warning::KeptMasked { files: self.masked as u64 });
         }
         if self.secret > 0 {
-            told.push(Warning::KeptWithoutSecrets { files: self.secret as u64, largest: LARGEST });
+            told.push(Warning::KeptWithoutSecrets { files: self.secret as u64, largest: MAX_REDACTED_BYTES });
         }
         if self.too_much.0 > 0 {
             let (files, bytes) = self.too_much;
@@ -182,7 +182,7 @@ fn holds_secret(file: File, masker: &Masker) -> io::Result<bool> {
     let mut file = file.take(WHOLE);
     let mut piece = Vec::new();
     loop {
-        let read = file.by_ref().take(LARGEST).read_to_end(&mut piece)?;
+        let read = file.by_ref().take(MAX_REDACTED_BYTES).read_to_end(&mut piece)?;
         if matches!(masker.mask_bytes(&piece), Cow::Owned(_)) {
             return Ok(true);
         }
@@ -234,14 +234,19 @@ mod tests {
             file
         };
         large("endless", WHOLE + 1);
-        large("good", LARGEST + 10);
+        large("good", MAX_REDACTED_BYTES + 10);
         // Across the boundary of two pieces.
-        std::os::unix::fs::FileExt::write_all_at(&large("bad", LARGEST * 2), b"a long secret", LARGEST - 5).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(
+            &large("bad", MAX_REDACTED_BYTES * 2),
+            b"a long secret",
+            MAX_REDACTED_BYTES - 5,
+        )
+        .unwrap();
         symlink("/x/a long secret", workspace.join("link")).unwrap();
         let masker = Masker::new(&[("KEY".to_owned(), "a long secret".to_owned())].into());
         let warnings = keep(&workspace, &trial, &masker);
         let too_much = Warning::KeptUpToLimit { files: 1, bytes: WHOLE + 1, most: WHOLE };
-        assert_eq!(warnings, [Warning::KeptWithoutSecrets { files: 3, largest: LARGEST }, too_much]);
+        assert_eq!(warnings, [Warning::KeptWithoutSecrets { files: 3, largest: MAX_REDACTED_BYTES }, too_much]);
         assert!(warnings.iter().all(Warning::tells_of_a_loss), "{warnings:?}");
         let kept: Vec<_> = fs::read_dir(trial.join("workspace")).unwrap().map(|e| e.unwrap().file_name()).collect();
         assert_eq!(kept, ["good"]);

@@ -9,6 +9,9 @@ use crate::trace::amount::Amount;
 use crate::trace::{Stop, StopReason};
 use crate::values::Time;
 
+/// The time by which a stored session may seem shorter than its limit.
+const SLACK_MS: u128 = 1000;
+
 /// The findings about the limits of a trial.
 #[derive(Debug, Default, PartialEq)]
 pub struct LimitFindings {
@@ -21,18 +24,7 @@ pub struct LimitFindings {
 /// Compares a trial with the limits of its case. The engine enforces `time` and `idle` while a session runs;
 /// for a stored session they are derived from the times of its events.
 pub fn findings(limits: &Limits, metrics: &Metrics, observed: &Observed, is_stored: bool) -> LimitFindings {
-    let by_limit = |stop: &&Stop| {
-        use StopReason::{Idle, MaxBudget, MaxTurns, TimedOut};
-        observed.stopped_by_engine && matches!(stop.reason, TimedOut | Idle | MaxTurns | MaxBudget)
-    };
-    let ended_by = observed.stop.as_ref().filter(by_limit).map(|stop| match (&stop.detail, stop.reason) {
-        (Some(key), _) => key.as_str(),
-        // Traces of other programs may omit the key. The reason still shows that a limit ended the trial.
-        (None, StopReason::TimedOut) => "time",
-        (None, StopReason::Idle) => "idle",
-        (None, StopReason::MaxBudget) => "tokens or cost-usd",
-        (None, _) => "steps or tool-calls",
-    });
+    let ended_by = ended_by(observed);
     let mut found = LimitFindings::default();
     if let Some(key) = ended_by {
         found.exceeded.push(Warning::LimitReached { key: key.to_owned() });
@@ -68,6 +60,49 @@ pub fn findings(limits: &Limits, metrics: &Metrics, observed: &Observed, is_stor
         }
     }
     found
+}
+
+/// Returns the limit by which the engine ended the session, if it did.
+fn ended_by(observed: &Observed) -> Option<&str> {
+    let by_limit = |stop: &&Stop| {
+        use StopReason::{Idle, MaxBudget, MaxTurns, TimedOut};
+        observed.stopped_by_engine && matches!(stop.reason, TimedOut | Idle | MaxTurns | MaxBudget)
+    };
+    observed.stop.as_ref().filter(by_limit).map(|stop| match (&stop.detail, stop.reason) {
+        (Some(key), _) => key.as_str(),
+        // Traces of other programs may omit the key. The reason still shows that a limit ended the trial.
+        (None, StopReason::TimedOut) => "time",
+        (None, StopReason::Idle) => "idle",
+        (None, StopReason::MaxBudget) => "tokens or cost-usd",
+        (None, _) => "steps or tool-calls",
+    })
+}
+
+/// Returns the limit that ended a stored session, if these limits are known to have let the agent go on: they do not have this
+/// limit, or the session did not reach it.
+pub fn ended_by_another<'a>(limits: &Limits, metrics: &Metrics, observed: &'a Observed) -> Option<&'a str> {
+    let calls_reach = |limit: Option<u64>, count: Option<u64>| {
+        let may_reach = |limit: u64| observed.lacks_calls || count.is_none_or(|count| count > limit);
+        limit.is_some_and(may_reach)
+    };
+    let time_reaches = |limit: Time, took: Amount<u64>| {
+        let reaches = u128::from(took.value()) + SLACK_MS >= limit.0.as_millis();
+        metrics.measured_ms.is_none() || !took.is_exact() || reaches
+    };
+    let may_reach = |key: &str| match key {
+        "time" => time_reaches(limits.time.unwrap_or(DEFAULT_TIME), Amount::Exact(observed.took_ms())),
+        "idle" => limits.idle.is_some_and(|limit| time_reaches(limit, observed.idle_ms(limit.0.as_millis()))),
+        "steps" => calls_reach(limits.steps, metrics.steps),
+        "tool-calls" => calls_reach(limits.tool_calls, metrics.tool_calls),
+        "tokens" => limits
+            .tokens
+            .is_some_and(|limit| metrics.tokens().is_none_or(|tokens| !tokens.is_exact() || tokens.value() >= limit)),
+        "cost-usd" => limits.cost_usd.is_some_and(|limit| {
+            metrics.cost().is_none_or(|cost| !cost.is_exact() || tolerance::reaches(cost.value(), limit.get()))
+        }),
+        _ => true,
+    };
+    ended_by(observed).filter(|keys| !keys.split(" or ").any(may_reach))
 }
 
 /// Returns the limit of time of which it is unknown whether a session kept it, because the engine was stopped for this time,

@@ -53,13 +53,10 @@ pub(super) async fn measure(
     answered: Option<SystemTime>,
 ) -> Result<MeasuredChange, TrialError> {
     let (case, masker, before) = (attempt.case.clone(), prepared.masker.clone(), prepared.before.state());
-    let manifest = attempt.manifest.clone();
     let (workspace, trial) = (folders.workspace.clone(), attempt.folder.clone());
     let (temporary, of_user) = (engine.temporary.clone(), engine.settings_above.clone());
     on_blocking_thread(move || {
         let mut after = after_the_agent(&case, &workspace, &before, &trial, &masker)?;
-        case_in_sight::add_home(&mut after.warnings, &case, &manifest, &before.path)
-            .map_err(io("look for the case in its skills"))?;
         if above::matters(&case) {
             let removed = above::clear(&workspace, &before.beside, &temporary, &of_user);
             after.warnings.extend(removed.map_err(io("remove what the agent left above the workspace"))?);
@@ -108,7 +105,8 @@ pub(super) fn after_the_agent(
         false => Some(of_setup(&old, state, &case.workspace.ignore, workspace).map_err(io("read the state before"))?),
     };
     old.add_special(&state.special, &ignore);
-    warnings.extend(case_in_sight::warning(case, &old).map_err(io("look for the case in its workspace"))?);
+    let of_case = case_in_sight::warning(case, &old, &state.shown_in_laid);
+    warnings.extend(of_case.map_err(io("look for the case in its workspace"))?);
     let new = Tree::read(workspace, &ignore).map_err(io("read the workspace"))?;
     let hide = |bytes: &[u8]| match masker.mask_bytes(bytes) {
         Cow::Owned(masked) => Some(masked),

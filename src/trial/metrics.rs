@@ -1,11 +1,11 @@
 //! Computes the metrics of a trial from its events.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
 
 use super::idle_time::Quiet;
 use crate::harness::{Adapter, reading};
-use crate::interaction::DEFAULT_RULE;
+use crate::interaction::{DEFAULT_RULE, is_for_permission};
 use crate::result::{Metrics, PermissionCounts, Warning};
 use crate::trace::amount::Amount;
 use crate::trace::calls::Cuts;
@@ -32,8 +32,8 @@ pub struct Observed {
     /// Calls whose end is unknown: the agent did not report it, the engine ended the call before the agent did, or status and
     /// exit code contradict each other.
     unfinished: u64,
-    /// The kinds of the open calls.
-    open: BTreeMap<String, ToolKind>,
+    /// The kinds and the names of the open calls.
+    open: BTreeMap<String, (ToolKind, Option<String>)>,
     /// The kinds of calls that were reported as successes without an exit code.
     kinds_without_code: BTreeSet<ToolKind>,
     /// True if a call of the session may be missing in its trace.
@@ -41,8 +41,10 @@ pub struct Observed {
     cuts: Cuts,
     /// `kind:name` of the calls of each step.
     pub shape: Vec<Vec<String>>,
-    /// Permission requests.
+    /// Permission requests, without questions and approvals of plans.
     pub permissions: PermissionCounts,
+    /// Questions and approvals of plans without an answer yet.
+    other_requests: HashSet<String>,
     /// The number of prompts that the trace shows, those without a message of their own included.
     pub prompts: usize,
     /// The stop event.
@@ -120,7 +122,7 @@ impl Observed {
             }
             Body::ToolCall(call) => {
                 self.calls += 1;
-                self.open.insert(call.call.clone(), call.kind);
+                self.open.insert(call.call.clone(), (call.kind, call.name.clone()));
                 // The steps of one agent never decrease, so a new number is a new step.
                 if self.in_step.insert(event.parent.clone(), call.step) != Some(call.step) {
                     self.steps += 1;
@@ -140,15 +142,20 @@ impl Observed {
             }
             Body::ToolResult(result) => {
                 self.failed += u64::from(result.status == CallStatus::Error);
-                let kind = self.open.remove(&result.call);
+                let kind = self.open.remove(&result.call).map(|(kind, _)| kind);
                 if result.status == CallStatus::Ok && result.exit_code.is_none() {
                     self.kinds_without_code.extend(kind);
                 }
             }
             Body::PermissionRequest(request) => {
-                self.permissions.requested += 1;
-                if let (Some(open), Some(asked)) = (self.open.get_mut(&request.call), &request.asked) {
-                    *open = asked.kind.unwrap_or(*open);
+                let open = self.open.get_mut(&request.call);
+                if is_for_permission(request, open.as_deref().map(|(kind, name)| (*kind, name.as_deref()))) {
+                    self.permissions.requested += 1;
+                } else {
+                    self.other_requests.insert(request.request.clone());
+                }
+                if let (Some((kind, _)), Some(asked)) = (open, &request.asked) {
+                    *kind = asked.kind.unwrap_or(*kind);
                 }
                 if self.asked.len() < MAX_ASKED {
                     self.asked.insert(request.request.clone(), (event.at_ms, event.seq));
@@ -174,7 +181,8 @@ impl Observed {
     }
 
     fn answered(&mut self, response: &PermissionResponse, at_ms: u64, seq: u64) {
-        self.permissions.rejected += u64::from(response.decision() == PermissionOutcome::Rejected);
+        let is_rejected = response.decision() == PermissionOutcome::Rejected;
+        self.permissions.rejected += u64::from(!self.other_requests.remove(&response.request) && is_rejected);
         let (since, request) = self.asked.remove(&response.request).unzip();
         let policy = response.policy.as_deref().unwrap_or_default();
         if let Some(since) = since.filter(|_| THINK.contains(&policy)) {

@@ -18,9 +18,10 @@ use super::sandboxing::{outside, temporary};
 use super::silent_turns::SilentTurns;
 use super::task::{header_of, trace_of_recording};
 use super::trace_file::TraceFile;
-use super::{Attempt, Ended, Engine, Folders, Outcome, TrialError, io, on_blocking_thread, refusal, usage};
+use super::{Attempt, Ended, Engine, Folders, Outcome, TrialError, io, on_blocking_thread, protected, refusal, usage};
 use crate::adapter::{self, Translation, replay};
 use crate::driver::{Task, drive};
+use crate::gateway::totals::Totals;
 use crate::grader::Grading;
 use crate::harness::{Adapter, Manifest};
 use crate::price;
@@ -70,26 +71,9 @@ pub(super) async fn play(
     prepared: &mut PreparedTrial,
 ) -> Result<Played, Ended> {
     let (case, masker, task) = (&attempt.case, prepared.masker.clone(), &mut prepared.task);
-    let mut header = header_of(attempt, &folders.workspace);
-    if let Some(Ok(recorded)) = task.recording.as_deref().map(replay::recorded_in) {
-        // A replayed recording can show what the original showed, and its lines are read in the original
-        // protocol.
-        recorded.adapter.word().clone_into(&mut header.adapter);
-        header.capabilities = recorded.capabilities;
-        // A stored trace has a header of its own, which states whether its session had times.
-        header.timed = (!recorded.is_timed && trace_of_recording(task).is_none()).then_some(false);
-    }
+    let header = header_at_start(attempt, folders, task);
     let as_begun = header.clone();
-    let observers = || Watch {
-        grading: Grading::new(&case.graders, &as_begun, Some(&attempt.manifest))
-            .with_secrets(case.secrets_in_graders(&masker)),
-        observed: Observed::default(),
-        file: TraceFile::new(&attempt.folder, masker.clone()),
-        outside: outside(&prepared.inside, folders),
-        silent: SilentTurns::default(),
-        named: NamedFiles::new(as_begun.cwd.as_deref().unwrap_or_default()).with_moves(attempt.manifest.edits_may_move),
-        hooks: InCommands::new(&attempt.manifest.hooks, as_begun.cwd.as_deref().unwrap_or_default()),
-    };
+    let observers = || Watch::of(attempt, &as_begun, &masker, outside(&prepared.inside, folders));
     let watch = Arc::new(Mutex::new(observers()));
     let sink = {
         let watch = watch.clone();
@@ -161,6 +145,23 @@ pub(super) async fn play(
         return Err(io("write the wire log")(kind.into()).into());
     }
     Ok(Played { finished, left, observed, grading, trace, gateway, loaded })
+}
+
+/// Returns the header with which a session begins.
+fn header_at_start(attempt: &Attempt, folders: &Folders, task: &Task) -> Header {
+    let mut header = header_of(attempt, &folders.workspace);
+    if let Some(path) = task.recording.as_deref()
+        && let Ok(recorded) = replay::recorded_in(path)
+    {
+        // A replayed recording can show what the original showed, and its lines are read in the original
+        // protocol.
+        recorded.adapter.word().clone_into(&mut header.adapter);
+        header.capabilities = recorded.capabilities;
+        // A stored trace has a header of its own, which states whether its session had times.
+        let has_times = || recorded.is_timed && replay::has_times(path).unwrap_or(true);
+        header.timed = (trace_of_recording(task).is_none() && !has_times()).then_some(false);
+    }
+    header
 }
 
 /// Masks the secrets of a session's files that came in pieces, and returns the last lines of standard error.
@@ -264,6 +265,21 @@ fn words_of_command(attempt: &Attempt, task: &Task, about: &About<'_>) -> Vec<St
 }
 
 impl Watch {
+    /// Makes the observers of a session that begins with this header.
+    fn of(attempt: &Attempt, header: &Header, masker: &Arc<Masker>, outside: Outside) -> Self {
+        let (case, manifest) = (&attempt.case, &attempt.manifest);
+        let workspace = header.cwd.as_deref().unwrap_or_default();
+        Self {
+            grading: Grading::new(&case.graders, header, Some(manifest)).with_secrets(case.secrets_in_graders(masker)),
+            observed: Observed::default(),
+            file: TraceFile::new(&attempt.folder, masker.clone()),
+            outside,
+            silent: SilentTurns::default(),
+            named: NamedFiles::new(workspace).with_moves(manifest.edits_may_move),
+            hooks: InCommands::new(&manifest.hooks, workspace),
+        }
+    }
+
     fn take(&mut self, event: Event) {
         // Graders read the redacted trace, so that every verdict can be explained from the stored files.
         let event = self.file.take(event);
@@ -285,7 +301,6 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 struct About<'a> {
     /// The version that the agent's program printed.
     version: Option<&'a str>,
-    /// The workspace.
     workspace: &'a Path,
     /// The workspace before the agent.
     before: &'a Path,
@@ -320,27 +335,9 @@ async fn run_session(
         Some(gateway) => Some(gateway.settled().await),
         None => None,
     };
-    let lines = totals.as_ref().map(|totals| usage::lines_for(totals, ended.recorder())).unwrap_or_default();
-    lines.iter().for_each(|line| ended.engine(line));
-    if let Some(line) = totals.as_ref().and_then(refusal::line_for) {
-        ended.engine(&line);
-    }
-    if let Some(line) = totals.as_ref().and_then(refusal::limit_line) {
-        ended.engine(&line);
-    }
-    if let Some(line) = totals.as_ref().and_then(refusal::filter_line) {
-        ended.engine(&line);
-    }
-    let broken = totals.as_ref().and_then(|totals| refusal::broken_line(totals, &ended.recorder().answer()));
-    if let Some(line) = broken {
-        ended.engine(&line);
-    }
-    let prompts = attempt.case.turns.len();
-    if let Some(line) = totals.as_ref().and_then(|totals| refusal::answer_line(totals, &attempt.manifest, prompts)) {
-        ended.engine(&line);
-    }
+    let has_usage = totals.as_ref().is_some_and(|totals| record_totals(&mut ended, totals, attempt));
     // A cost that the agent did not report may be calculated from its tokens and a price table.
-    if let Some(line) = price::line_for(ended.recorder()).filter(|_| !usage::are_told(&lines)) {
+    if let Some(line) = price::line_for(ended.recorder()).filter(|_| !has_usage) {
         ended.engine(&line);
     }
     for text in take_watched_outside(watch, ended.recorder()) {
@@ -348,20 +345,9 @@ async fn run_session(
     }
     // A recording was made in another workspace.
     if task.recording.is_none() {
-        let named = take_named_files(watch, ended.recorder());
-        let mut changed = named.changed();
-        changed.extend(take_hooks_in_commands(watch, ended.recorder()));
         let words = words_of_command(attempt, task, &about);
-        let hooks = found_hooks(changed, words, &about, &attempt.manifest).await?;
-        if !hooks.is_empty() {
-            let files: Vec<String> = hooks.iter().map(|file| format!("`{file}`")).collect();
-            let text =
-                format!("hooks of the agent may have changed calls that it shows unchanged: {}", files.join(", "));
-            ended.engine(&EngineLine::Notice { code: NoticeCode::UnshownAction, text });
-        }
-        for link in followed_links(named, &about, &attempt.case.workspace.ignore).await? {
-            ended.engine(&EngineLine::Followed { link });
-        }
+        record_hooks_and_links(&mut ended, attempt, words, &about, watch).await?;
+        record_protected(&mut ended, attempt, &about).await?;
     }
     let offered = about.gateway.and_then(|gateway| gateway.wrong_arm());
     let checked = match task.recording {
@@ -388,6 +374,60 @@ async fn run_session(
         Some(error) => Err(io("read the wire log")(error)),
         None => Ok((finished, left, loaded)),
     }
+}
+
+/// Records what the gateway knows of the session: its usage, and the requests that were refused, filtered or ended early. Returns
+/// true if the usage is that of the whole session.
+fn record_totals(ended: &mut session::Ended, totals: &Totals, attempt: &Attempt) -> bool {
+    let usage_lines = usage::lines_for(totals, ended.recorder());
+    usage_lines.iter().for_each(|line| ended.engine(line));
+    let lines = [refusal::line_for(totals), refusal::limit_line(totals), refusal::filter_line(totals)];
+    lines.into_iter().flatten().for_each(|line| ended.engine(&line));
+    let broken = refusal::broken_line(totals, &ended.recorder().answer());
+    broken.into_iter().for_each(|line| ended.engine(&line));
+    if let Some(line) = refusal::answer_line(totals, &attempt.manifest, attempt.case.turns.len()) {
+        ended.engine(&line);
+    }
+    usage::has_usage(&usage_lines)
+}
+
+/// Records the hooks of the agent that may have changed calls, and the links that calls followed. `words` are those of
+/// [`words_of_command`].
+async fn record_hooks_and_links(
+    ended: &mut session::Ended,
+    attempt: &Attempt,
+    words: Vec<String>,
+    about: &About<'_>,
+    watch: &Mutex<Watch>,
+) -> Result<(), TrialError> {
+    let named = take_named_files(watch, ended.recorder());
+    let mut changed = named.changed();
+    changed.extend(take_hooks_in_commands(watch, ended.recorder()));
+    let hooks = found_hooks(changed, words, about, &attempt.manifest).await?;
+    if !hooks.is_empty() {
+        let files: Vec<String> = hooks.iter().map(|file| format!("`{file}`")).collect();
+        let text = format!("hooks of the agent may have changed calls that it shows unchanged: {}", files.join(", "));
+        ended.engine(&EngineLine::Notice { code: NoticeCode::UnshownAction, text });
+    }
+    for link in followed_links(named, about, &attempt.case.workspace.ignore).await? {
+        ended.engine(&EngineLine::Followed { link });
+    }
+    Ok(())
+}
+
+/// Records the protected files that changed while the agent worked. They are restored when its change is measured.
+async fn record_protected(ended: &mut session::Ended, attempt: &Attempt, about: &About<'_>) -> Result<(), TrialError> {
+    if attempt.case.workspace.protect.is_empty() {
+        return Ok(());
+    }
+    let case = attempt.case.clone();
+    let [workspace, before] = [about.workspace, about.before].map(Path::to_owned);
+    // What cannot be read now is an error, or a warning, when the change is measured.
+    let found = on_blocking_thread(move || protected::notices(&case.workspace, &before, &workspace)).await?;
+    for text in found.unwrap_or_default() {
+        ended.engine(&EngineLine::Notice { code: NoticeCode::ProtectedFile, text });
+    }
+    Ok(())
 }
 
 /// Returns the protocol of a trial's session, and the manifest that says how its lines are read.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::above::Beside;
-use super::{Attempt, Engine, Folders, TrialError, above, io};
+use super::{Attempt, Engine, Folders, TrialError, above, case_in_sight, io};
 use crate::case::WorkspaceSource;
 use crate::overlay::{self, OverlayPlace};
 use crate::resources::Exhausted;
@@ -33,6 +33,8 @@ pub(super) struct Before {
     /// The files that setup left beside the workspace.
     beside: Arc<Beside>,
     copies: Arc<Copies>,
+    /// The files of the case among what is laid into the workspace and the home.
+    shown_in_laid: Arc<[PathBuf]>,
 }
 
 /// The parts of [`Before`] that work on another thread needs.
@@ -46,6 +48,8 @@ pub(super) struct StateBefore {
     /// The files that setup left beside the workspace.
     pub(super) beside: Arc<Beside>,
     pub(super) copies: Arc<Copies>,
+    /// The files of the case among what is laid into the workspace and the home.
+    pub(super) shown_in_laid: Arc<[PathBuf]>,
 }
 
 /// The engine's copies of what was there before the agent, each with its name for people and its stamps. An agent without a
@@ -88,7 +92,8 @@ impl Before {
     /// Returns the parts that work on another thread needs. The copies are removed with `self`.
     pub(super) fn state(&self) -> StateBefore {
         let (path, special, stamps) = (self.path.clone(), self.special.clone(), self.stamps.clone());
-        StateBefore { path, special, stamps, beside: self.beside.clone(), copies: self.copies.clone() }
+        let (beside, copies, shown_in_laid) = (self.beside.clone(), self.copies.clone(), self.shown_in_laid.clone());
+        StateBefore { path, special, stamps, beside, copies, shown_in_laid }
     }
 }
 
@@ -193,6 +198,9 @@ async fn make_workspace_and_state(
     let of_arms: Vec<String> = of_arms.map(|skill| skill.name.clone()).collect();
     overlay::check_skills_of_workspace(&laid, &of_arms, &attempt.manifest, &folders.workspace)
         .map_err(NotSetUp::Case)?;
+    let user_home = engine.env.get("HOME").map(Path::new);
+    let shown_in_laid = case_in_sight::laid(case, &attempt.manifest, &laid, &folders.workspace, user_home)
+        .map_err(failed("look for the case in what is laid"))?;
     overlay::lay(&laid, OverlayPlace::Project, &folders.workspace, |skill| case.evals_in(skill))
         .map_err(failed("lay files into the workspace"))?;
     let as_made = case.workspace.setup.is_empty() && laid.iter().all(|item| item.place != OverlayPlace::Project);
@@ -208,7 +216,8 @@ async fn make_workspace_and_state(
         }
     };
     let copies = Arc::new(copies);
-    Ok(Before { path, special, stamps, _copy: copy, home, beside, copies })
+    let shown_in_laid = shown_in_laid.into();
+    Ok(Before { path, special, stamps, _copy: copy, home, beside, copies, shown_in_laid })
 }
 
 /// The default timeout of a setup command.

@@ -11,13 +11,14 @@ use crate::case::{Case, Workspace};
 use crate::result::Warning;
 use crate::result::warning::FileChange;
 use crate::run::temporary::Vanishing;
+use crate::text::plural;
 use crate::values::{PathGlob, is_plain};
 use crate::workspace::change::{Change, FileChangeKind, differences};
 use crate::workspace::link_targets::LinkTargets;
 use crate::workspace::make_ready::make_ready;
 use crate::workspace::restore::{put_back, put_back_folder};
 use crate::workspace::stamp::FolderStamps;
-use crate::workspace::tree::Tree;
+use crate::workspace::tree::{Ignore, Tree};
 use crate::workspace::walk::{Descend, is_incomplete, walk};
 
 mod ignored;
@@ -30,7 +31,7 @@ pub(super) use while_graded::{WatchedFiles, folders};
 const MAX_NAMED_FILES: usize = 20;
 
 /// The maximum number of files behind a link that are searched for protected paths.
-const MOST_BEHIND_LINK: usize = 100_000;
+const MAX_FILES_BEHIND_LINK: usize = 100_000;
 
 /// Restores protected files. Returns a warning for each one, up to the maximum.
 ///
@@ -41,6 +42,39 @@ const MOST_BEHIND_LINK: usize = 100_000;
 /// # Errors
 /// Returns an error if the file system refuses.
 pub(super) fn restore(case: &Workspace, before: &Path, workspace: &Path, now: &Tree) -> io::Result<Vec<Warning>> {
+    let found = touched(case, before, workspace, now)?;
+    for (path, _) in &found {
+        put_back(before, workspace, path)
+            .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
+    }
+    Ok(restored_warnings(case, &found))
+}
+
+/// Returns a text for each protected file that differs from the state before the agent, up to the maximum. They are those that
+/// [`restore`] restores.
+///
+/// # Errors
+/// Returns an error if the file system refuses.
+pub(super) fn notices(case: &Workspace, before: &Path, workspace: &Path) -> io::Result<Vec<String>> {
+    if case.protect.is_empty() {
+        return Ok(Vec::new());
+    }
+    let now = Tree::read(workspace, &Ignore::of(before, &case.ignore)?)?;
+    let warnings = restored_warnings(case, &touched(case, before, workspace, &now)?);
+    let text = |warning: &Warning| match warning {
+        Warning::ProtectedFiles { more } => format!("the agent changed {}", plural(*more, "more protected file")),
+        other => without_putting_back(other).to_string(),
+    };
+    Ok(warnings.iter().map(text).collect())
+}
+
+/// Returns the protected files that differ from the state before the agent, new ones first: they may block the path of an original.
+fn touched(
+    case: &Workspace,
+    before: &Path,
+    workspace: &Path,
+    now: &Tree,
+) -> io::Result<Vec<(PathBuf, FileChangeKind)>> {
     let globs = &case.protect;
     if globs.is_empty() {
         return Ok(Vec::new());
@@ -64,20 +98,19 @@ pub(super) fn restore(case: &Workspace, before: &Path, workspace: &Path, now: &T
     };
     let links = links_to_protected(workspace, before, globs, is_counted)?;
     found.extend(links.iter().map(|link| (link.as_path(), FileChangeKind::Created)));
-    // New files are removed first: they may block the path of an original.
     found.sort_by_key(|(_, how)| *how != FileChangeKind::Created);
-    let mut told = Vec::new();
-    for (n, (path, how)) in found.iter().enumerate() {
-        put_back(before, workspace, path)
-            .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
-        if n < MAX_NAMED_FILES {
-            told.push(restored_warning(case, how.as_change(), &path.to_string_lossy()));
-        }
-    }
+    Ok(found.into_iter().map(|(path, how)| (path.to_owned(), how)).collect())
+}
+
+/// Returns a warning for each restored file, up to the maximum.
+fn restored_warnings(case: &Workspace, found: &[(PathBuf, FileChangeKind)]) -> Vec<Warning> {
+    let named = found.iter().take(MAX_NAMED_FILES);
+    let mut told: Vec<Warning> =
+        named.map(|(path, how)| restored_warning(case, how.as_change(), &path.to_string_lossy())).collect();
     if found.len() > MAX_NAMED_FILES {
         told.push(Warning::ProtectedFiles { more: (found.len() - MAX_NAMED_FILES) as u64 });
     }
-    Ok(told)
+    told
 }
 
 /// The protected files of a workspace as the graders find them, copied, so that what their commands change can be put back.
@@ -280,7 +313,7 @@ impl SearchBehindLinks<'_> {
             let walked = walk(&folder, |within, meta| {
                 let path = through.join(within);
                 looked_at += 1;
-                found |= looked_at > MOST_BEHIND_LINK || (!meta.is_dir() && is_any(self.globs, &path));
+                found |= looked_at > MAX_FILES_BEHIND_LINK || (!meta.is_dir() && is_any(self.globs, &path));
                 if found {
                     return Descend::Skip;
                 }

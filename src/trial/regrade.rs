@@ -9,7 +9,7 @@ use super::ending::{check_all_sent, error_of, mask_result};
 use super::grade_trial::{self, GradedWorkspace, ObservedSession, decide};
 use super::metrics::Observed;
 use super::{
-    Attempt, Engine, Folders, Outcome, TrialError, above, grade_stored, io, on_blocking_thread, other_keys,
+    Attempt, Engine, Folders, Outcome, TrialError, above, grade_stored, io, limits, on_blocking_thread, other_keys,
     unless_interrupted,
 };
 use crate::case::EvidenceKeys;
@@ -67,7 +67,7 @@ pub struct StoredFiles {
 }
 
 impl StoredFiles {
-    /// Returns the stored result of the trial.
+    /// Returns the stored result of the trial, or else the one beside a single trace.
     fn result(&self) -> Option<&TrialResult> {
         self.was.as_ref().or(self.beside.as_ref())
     }
@@ -239,6 +239,15 @@ fn withdraw_and_warn(
     check_all_sent(result, attempt, sent, observed.stopped_by_engine);
     if left.inputs == InputsOfAgent::Other && result.error.is_none() {
         result.warnings.push(Warning::OtherInputs);
+        let another = limits::ended_by_another(&attempt.case.limits, &result.metrics, observed);
+        // The limits of a single trace's session are unknown.
+        let is_of_run = left.was.is_some();
+        if let Some(key) = another.filter(|_| is_of_run && result.verdict == Verdict::Pass) {
+            let why =
+                format!("limit `{key}` ended the session, and the limits of the case would have let the agent go on");
+            (result.verdict, result.score) = (Verdict::Ungraded, None);
+            result.warnings.push(Warning::NotGradedAgain { why });
+        }
     }
 }
 

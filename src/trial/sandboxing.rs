@@ -60,6 +60,7 @@ pub(super) fn shell(
         folder: folders.workspace.clone(),
         env: environment::of_commands(&engine.env, &attempt.case.env, &home, &scratch),
         inside: Some(inside.clone()),
+        memory: None,
     })
 }
 

@@ -150,7 +150,7 @@ const ENDS: [&str; 11] = ["js", "cjs", "mjs", "ts", "cts", "mts", "json", "jsonc
 
 /// The maximum number of entries of a folder of settings, such as `node_modules`, that are looked at. Of a larger folder, it is
 /// unknown whether something in it changed.
-const MOST_ENTRIES: usize = 100_000;
+const MAX_ENTRIES: usize = 100_000;
 
 /// The settings in the folders above the engine's own, as they were before its first agent. They belong to the user, so nothing is
 /// removed there. The stamps are in memory: an agent could forge a file or a time that it can write to.
@@ -170,7 +170,6 @@ struct Folder {
     settings: Option<Settings>,
 }
 
-/// The settings in a folder.
 #[derive(Debug)]
 struct Settings {
     /// False if the folder cannot be listed. Then only files of usual names are known.
@@ -189,11 +188,11 @@ type Entries = BTreeMap<PathBuf, (Stamp, Option<Stamp>)>;
 #[derive(Debug, PartialEq, Eq)]
 enum Mark {
     Absent,
-    /// The stamps of a file, a link or a folder, and of what a link leads to.
+    /// The stamp of a file, a link or a folder, and the stamp of the target of a link.
     There(Stamp, Option<Box<Stamp>>),
-    /// The stamps of a folder, of what a link to it leads to, and of what is in it.
+    /// The stamp of a folder or of a link to one, the stamp of the target of a link, and the stamps of the folder's entries.
     Folder(Stamp, Option<Box<Stamp>>, Entries),
-    /// A folder of which it is unknown what is in it: it is too large, or it can be written to and not read.
+    /// A folder with unknown entries: it is too large, or it can be written to and not read.
     UnknownFolder,
     /// The system does not show the file.
     Unknown(ErrorKind),
@@ -287,7 +286,7 @@ fn settings_in(folder: &Path) -> io::Result<Settings> {
     Ok(Settings { is_listed: true, marks: marks(folder, names) })
 }
 
-/// Returns the usual names of settings.
+/// Returns the file names that are looked for in a folder that cannot be listed.
 fn usual_names() -> Vec<OsString> {
     let mut names: Vec<OsString> = SETTINGS.iter().chain(&SPELLINGS).map(OsString::from).collect();
     for start in STARTS {
@@ -324,8 +323,8 @@ fn files(folder: &Path, name: &OsStr) -> Vec<PathBuf> {
     }
 }
 
-/// Returns true if the state of a setting last changed at such a time, that of what a link leads to, or that of something in a
-/// folder; also if this is unknown.
+/// Returns true if the last status change of a setting, of the target of a link, or of an entry of a folder is within a time.
+/// Also returns true if this is unknown.
 fn has_changed(path: &Path, is_within: &dyn Fn(&Metadata) -> bool) -> bool {
     let Ok(own) = path.symlink_metadata() else { return false };
     let target = path.metadata();
@@ -341,7 +340,7 @@ fn visit(folder: &Path, mut see: impl FnMut(&Path, &Metadata)) -> bool {
     let mut count = 0;
     let walked = walk(folder, |path, meta| {
         count += 1;
-        if count > MOST_ENTRIES {
+        if count > MAX_ENTRIES {
             return Descend::Skip;
         }
         see(path, meta);
@@ -353,7 +352,7 @@ fn visit(folder: &Path, mut see: impl FnMut(&Path, &Metadata)) -> bool {
         Ok(left) => left.iter().all(|(path, why)| matches!(why, Unread::Refused(_)) && is_closed(&folder.join(path))),
         Err(_) => is_closed(folder),
     };
-    is_seen && count <= MOST_ENTRIES
+    is_seen && count <= MAX_ENTRIES
 }
 
 impl Mark {

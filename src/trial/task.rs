@@ -199,7 +199,7 @@ pub(super) fn warnings_before(attempt: &Attempt, env: &BTreeMap<String, String>,
         warnings.push(Warning::SystemPromptInPrompt);
     }
     for name in environment::unmasked(masker, env, manifest, &attempt.case.mcp_servers) {
-        warnings.push(Warning::ShortSecret { name, shortest: secrets::SHORTEST as u64 });
+        warnings.push(Warning::ShortSecret { name, shortest: secrets::MIN_SECRET_BYTES as u64 });
     }
     warnings
 }

@@ -9,7 +9,7 @@ use crate::trace::usage::UsageTotal;
 use crate::wire::EngineLine;
 
 /// Returns true if the lines hold the tokens of a session, so that no other line may price them.
-pub(super) fn are_told(lines: &[EngineLine]) -> bool {
+pub(super) fn has_usage(lines: &[EngineLine]) -> bool {
     lines.iter().any(|line| matches!(line, EngineLine::Gateway { usage: Some(_), .. }))
 }
 
@@ -46,7 +46,7 @@ pub(super) fn lines_for(totals: &Totals, recorder: &mut Recorder) -> Vec<EngineL
     if let Some((answers, first)) = totals.uncounted.as_ref().filter(|_| is_lower_bound) {
         let answers = plural(*answers, "answer");
         let text = format!(
-            "{answers} at paths that no API describes had no token counts, so the totals are lower bounds; the first: \
+            "{answers} at paths of no known API had no token counts, so the totals are lower bounds; the first: \
              {first}"
         );
         lines.push(EngineLine::Notice { code: NoticeCode::UsageIncomplete, text });

@@ -113,7 +113,7 @@ pub async fn printed(
         inside.places.reads.retain(|path| path.is_file());
         inside
     });
-    let shell = Shell { folder: workspace, env, inside };
+    let shell = Shell { folder: workspace, env, inside, memory: None };
     let ran = shell.run(&Command::Program(words), None, TIME).await.ok()?;
     let ended_well = ran.exit.and_then(|exit| exit.code) == Some(0);
     Some(Printed::of(&ran.stdout, &ran.stderr, ended_well))

@@ -199,7 +199,7 @@ impl FromStr for PathGlob {
             return Err(wrong(why));
         }
         if ends_with_slash_in_braces(&clean) {
-            let why = "no path ends with `/`, as one of its alternatives does; write `{src,lib}/` for folders";
+            let why = "one of its alternatives ends with `/`, which no path does; write `{src,lib}/` for folders";
             return Err(wrong(why.to_owned()));
         }
         let mut shown = clean.clone();

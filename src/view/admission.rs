@@ -44,12 +44,10 @@ impl Admission {
         Ok(Self { port, token: secret()?, code: secret()?, used: AtomicBool::new(false) })
     }
 
-    /// Returns the token.
     pub fn token(&self) -> &str {
         &self.token
     }
 
-    /// Returns the code.
     pub fn code(&self) -> &str {
         &self.code
     }

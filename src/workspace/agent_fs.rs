@@ -12,12 +12,12 @@ use rustix::fs::{FileType, Mode, OFlags, mkdirat, openat, readlinkat};
 use rustix::io::Errno;
 
 use super::openat::{kind, open_own};
-use crate::paths::MOST_LINKS;
+use crate::paths::MAX_LINKS;
 
 /// The maximum number of bytes of text that one read returns.
-const MOST_READ: u64 = 8 << 20;
+const MAX_READ_BYTES: u64 = 8 << 20;
 /// The maximum number of bytes that are skipped to reach a line.
-const MOST_PASSED: u64 = 256 << 20;
+const MAX_SKIPPED_BYTES: u64 = 256 << 20;
 
 /// The reason why a path could not be accessed.
 #[derive(Debug, thiserror::Error)]
@@ -36,7 +36,7 @@ pub enum AgentFsError {
     #[error("it is not UTF-8 text")]
     NotText,
     /// The requested text is too long for one read.
-    #[error("over {MOST_READ} bytes were asked for at once; take fewer lines with `line` and `limit`")]
+    #[error("over {MAX_READ_BYTES} bytes were asked for at once; take fewer lines with `line` and `limit`")]
     TooLong,
     /// The file system returned an error.
     #[error("{0}")]
@@ -59,15 +59,15 @@ impl From<Errno> for AgentFsError {
 /// Returns an error if the path is outside the workspace, or its text cannot be returned.
 pub fn read(workspace: &Path, path: &Path, line: Option<u64>, limit: Option<u64>) -> Result<String, AgentFsError> {
     let mut text = BufReader::new(open(&walk(workspace, path, false)?)?);
-    if !pass_lines(&mut text, line.unwrap_or(1).saturating_sub(1), MOST_PASSED)? {
+    if !pass_lines(&mut text, line.unwrap_or(1).saturating_sub(1), MAX_SKIPPED_BYTES)? {
         return Ok(String::new());
     }
     let mut taken = Vec::new();
     let mut left = limit.unwrap_or(u64::MAX);
     while left > 0 {
-        let room = MOST_READ + 1 - taken.len() as u64;
+        let room = MAX_READ_BYTES + 1 - taken.len() as u64;
         let read = io::Read::take(&mut text, room).read_until(b'\n', &mut taken)?;
-        if taken.len() as u64 > MOST_READ {
+        if taken.len() as u64 > MAX_READ_BYTES {
             return Err(AgentFsError::TooLong);
         }
         if read == 0 {
@@ -149,7 +149,7 @@ pub fn folder(workspace: &Path, path: &Path) -> Result<PathBuf, AgentFsError> {
     }
 }
 
-/// The target of a path.
+/// The place to which a path of the agent leads after its links are followed.
 struct PathTarget {
     /// The folder that contains the place.
     parent: OwnedFd,
@@ -197,7 +197,7 @@ fn walk(workspace: &Path, path: &Path, make: bool) -> Result<PathTarget, AgentFs
         match found {
             Some(FileType::Symlink) => {
                 links += 1;
-                if links > MOST_LINKS {
+                if links > MAX_LINKS {
                     return Err(Errno::LOOP.into());
                 }
                 let target = readlinkat(parent, &name, Vec::new())?;
@@ -351,7 +351,7 @@ mod tests {
         assert!(matches!(write(&workspace, Path::new("a"), ""), Err(AgentFsError::IsNo("file"))));
         assert!(matches!(folder(&workspace, Path::new("a/x")), Err(AgentFsError::IsNo("folder"))));
         let long = File::create(workspace.join("long")).unwrap();
-        long.set_len(MOST_READ + 1).unwrap();
+        long.set_len(MAX_READ_BYTES + 1).unwrap();
         assert!(matches!(read(&workspace, Path::new("long"), None, None), Err(AgentFsError::TooLong)));
         long.set_len(1 << 40).unwrap();
         assert!(matches!(read(&workspace, Path::new("long"), Some(2), None), Err(AgentFsError::TooLong)));

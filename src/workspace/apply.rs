@@ -86,7 +86,7 @@ pub(super) fn place(workspace: &Path, path: &Path, make: bool) -> io::Result<Pat
 
 fn content(place: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open_file(place)?.take(super::change::LARGEST + 1).read_to_end(&mut bytes)?;
+    open_file(place)?.take(super::change::MAX_PATCH_FILE_BYTES + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

@@ -13,15 +13,15 @@ use super::tree::{Entry, Tree};
 use crate::result::BesidePatch;
 
 /// The maximum number of folders, of permission bits, and of other places that are recorded.
-pub const MOST: usize = 1000;
+pub const MAX_PLACES: usize = 1000;
 
 /// A function that returns the text that a path is recorded by, or `None` if it must not be recorded or is not text.
 pub type Name<'a> = &'a dyn Fn(&Path) -> Option<String>;
 
 /// Returns the recorded texts of paths, or `None` if one of them cannot be recorded, or there are too many.
 pub(super) fn names<'a>(paths: impl IntoIterator<Item = &'a Path>, name: Name<'_>) -> Option<Vec<String>> {
-    let names: Option<Vec<String>> = paths.into_iter().take(MOST + 1).map(name).collect();
-    names.filter(|names| names.len() <= MOST)
+    let names: Option<Vec<String>> = paths.into_iter().take(MAX_PLACES + 1).map(name).collect();
+    names.filter(|names| names.len() <= MAX_PLACES)
 }
 
 /// Returns the folders without files that are new, and the folders that were deleted with one, if they can be recorded.
@@ -33,7 +33,7 @@ pub(super) fn folders(old: &Tree, new: &Tree, name: Name<'_>) -> Option<(Vec<Str
         before.iter().flat_map(|folder| folder.ancestors().take_while(|folder| is_gone(folder))).collect();
     let made = names(after.difference(&before).copied(), name)?;
     let gone = names(gone, name)?;
-    (made.len() + gone.len() <= MOST).then_some((made, gone))
+    (made.len() + gone.len() <= MAX_PLACES).then_some((made, gone))
 }
 
 /// Returns the folders in which there is no file or link, however deep.
@@ -65,7 +65,7 @@ pub(super) fn modes(old: &Tree, new: &Tree, name: Name<'_>) -> Option<BTreeMap<S
             None => new.root.join(path).symlink_metadata().ok()?.permissions().mode() & 0o7777,
         };
         modes.insert(name(path)?, format!("{mode:o}"));
-        if modes.len() > MOST {
+        if modes.len() > MAX_PLACES {
             return None;
         }
     }
@@ -77,13 +77,13 @@ pub fn record_changed(recorded: &mut BesidePatch, change: &Change, mask: impl Fn
     // Every place that no rule ignores decides whether nothing else changed, so these come first if not all are recorded.
     let plain: BTreeSet<&String> = change.in_plain_sight().collect();
     let (first, rest): (Vec<&String>, Vec<&String>) =
-        change.unmeasured.iter().partition(|path| change.unmeasured.len() > MOST && plain.contains(path));
+        change.unmeasured.iter().partition(|path| change.unmeasured.len() > MAX_PLACES && plain.contains(path));
     let places: Vec<(&String, String)> = first.into_iter().chain(rest).map(|path| (path, mask(path))).collect();
-    let masked = places.iter().take(MOST).filter(|(path, told)| *path != told).count();
-    let unnamed = places.len().saturating_sub(MOST) + masked;
-    recorded.changed = places.into_iter().take(MOST).map(|(_, told)| told).collect();
-    recorded.special = change.special.iter().take(MOST).map(|path| mask(path)).collect();
-    let is_told = unnamed > 0 || recorded.unmeasured.is_none() || recorded.changed.len() >= MOST;
+    let masked = places.iter().take(MAX_PLACES).filter(|(path, told)| *path != told).count();
+    let unnamed = places.len().saturating_sub(MAX_PLACES) + masked;
+    recorded.changed = places.into_iter().take(MAX_PLACES).map(|(_, told)| told).collect();
+    recorded.special = change.special.iter().take(MAX_PLACES).map(|path| mask(path)).collect();
+    let is_told = unnamed > 0 || recorded.unmeasured.is_none() || recorded.changed.len() >= MAX_PLACES;
     recorded.unnamed = is_told.then_some(unnamed as u64);
 }
 
@@ -91,10 +91,10 @@ pub fn record_changed(recorded: &mut BesidePatch, change: &Change, mask: impl Fn
 pub fn recall_changed(change: &mut Change, recorded: &BesidePatch) {
     change.unmeasured.clone_from(&recorded.changed);
     change.special.clone_from(&recorded.special);
-    let is_full = recorded.changed.len() >= MOST;
+    let is_full = recorded.changed.len() >= MAX_PLACES;
     change.has_unnamed = recorded.unnamed.map_or(is_full || recorded.unmeasured.is_none(), |unnamed| unnamed > 0);
     // Then places that no rule ignores may be missing, too.
-    change.is_patch_alone |= is_full && (recorded.unnamed.is_none() || change.in_plain_sight().count() >= MOST);
+    change.is_patch_alone |= is_full && (recorded.unnamed.is_none() || change.in_plain_sight().count() >= MAX_PLACES);
 }
 
 /// Changes the folders without files of a rebuilt workspace as recorded. Returns false if this failed.
@@ -185,8 +185,8 @@ mod tests {
             (3, None, None, (Some(0), (false, false, false))),
             (3, Some("pkg/.git"), some(), (None, (false, false, true))),
             (3, Some("secret/.git"), some(), (Some(1), (true, false, true))),
-            (MOST + 5, None, None, (Some(5), (true, false, false))),
-            (MOST + 5, Some("pkg/.git"), None, (Some(6), (true, false, true))),
+            (MAX_PLACES + 5, None, None, (Some(5), (true, false, false))),
+            (MAX_PLACES + 5, Some("pkg/.git"), None, (Some(6), (true, false, true))),
         ] {
             let unmeasured_places = ignored(count).chain(more.map(str::to_owned)).collect();
             let change = Change { unmeasured: unmeasured_places, ..Change::default() };
@@ -201,7 +201,7 @@ mod tests {
         };
         assert_eq!(recalled(&older(3, some())), (false, false, false));
         assert_eq!(recalled(&older(3, None)), (true, false, false));
-        assert_eq!(recalled(&older(MOST, None)), (true, true, false));
+        assert_eq!(recalled(&older(MAX_PLACES, None)), (true, true, false));
     }
 
     #[test]

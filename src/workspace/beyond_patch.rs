@@ -224,7 +224,6 @@ impl MayDiffer {
     }
 }
 
-/// A file of a repository.
 #[derive(Debug, PartialEq, Eq)]
 struct RepositoryFile {
     /// The size in bytes.

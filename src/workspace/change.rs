@@ -198,7 +198,7 @@ impl Change {
 }
 
 /// The size of the largest file whose content is written into a patch, in bytes.
-pub const LARGEST: u64 = 16 << 20;
+pub const MAX_PATCH_FILE_BYTES: u64 = 16 << 20;
 /// The maximum size of a patch, in bytes. The patch names the files that exceed it, without their content.
 const WHOLE: u64 = 64 << 20;
 /// The maximum time of the search for the smallest differences, in all files together.
@@ -262,7 +262,7 @@ impl Compared {
         let sizes = [before, after].map(|tree| tree.entries.get(path).map(Entry::len));
         let bytes: u64 = sizes.iter().flatten().sum();
         let room = self.patch.len() as u64;
-        if sizes.iter().flatten().any(|size| *size > LARGEST) || room + bytes > WHOLE {
+        if sizes.iter().flatten().any(|size| *size > MAX_PATCH_FILE_BYTES) || room + bytes > WHOLE {
             self.left_out.0 += 1;
             self.left_out.1 += bytes;
             // A stored patch is the only record of the changed files, so it names each of them.
@@ -304,7 +304,7 @@ impl Compared {
         let mut told = Vec::new();
         if self.left_out.0 > 0 {
             let (files, bytes) = self.left_out;
-            told.push(Warning::PatchLeftOut { files: files as u64, bytes, largest: LARGEST, most: WHOLE });
+            told.push(Warning::PatchLeftOut { files: files as u64, bytes, largest: MAX_PATCH_FILE_BYTES, most: WHOLE });
         }
         if let Some(first) = self.unread.first() {
             told.push(Warning::Unread { count: self.unread.len() as u64, first: first.clone() });
@@ -323,14 +323,12 @@ fn said(sizes: [Option<u64>; 2]) -> String {
     }
 }
 
-/// The change of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileChangeKind {
     /// The file is new.
     Created,
     /// The file's bytes, mode or link target differ.
     Changed,
-    /// The file was deleted.
     Deleted,
     /// The file's new state could not be read.
     Unread,
@@ -385,7 +383,7 @@ fn side(tree: &Tree, path: &Path) -> io::Result<Option<patch::FileState>> {
         Entry::File { executable: true, .. } => "100755",
         Entry::File { executable: false, .. } => "100644",
     };
-    Ok(Some(patch::FileState { mode, bytes: tree.bytes(path, LARGEST)? }))
+    Ok(Some(patch::FileState { mode, bytes: tree.bytes(path, MAX_PATCH_FILE_BYTES)? }))
 }
 
 #[cfg(test)]

@@ -161,7 +161,7 @@ impl Git {
     fn within(folder: &Path, shell: &Shell) -> Self {
         let mut env = shell.env.clone();
         env.insert("LC_ALL".to_owned(), "C".to_owned());
-        let shell = Shell { folder: folder.to_owned(), env, inside: None };
+        let shell = Shell { folder: folder.to_owned(), env, ..Shell::default() };
         Self { shell, masker: Masker::default(), trusted: Vec::new(), may_fetch: true }
     }
 

@@ -85,7 +85,7 @@ mod tests {
 
     use super::*;
 
-    fn write(root: &Path, path: &str, text: &str) {
+    pub(super) fn write(root: &Path, path: &str, text: &str) {
         let path = root.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();

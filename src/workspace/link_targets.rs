@@ -8,10 +8,10 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::io::Errno;
 
-use crate::paths::MOST_LINKS;
+use crate::paths::MAX_LINKS;
 
 /// The maximum number of names that are looked at for one link.
-const MOST_STEPS: usize = 4000;
+const MAX_STEPS: usize = 4000;
 /// A link of bubblewrap, which replaces a folder of this machine, and its target.
 const OF_BWRAP: [&str; 2] = ["/var/tmp", "/tmp"];
 
@@ -40,7 +40,7 @@ impl LinkTargets {
                     break;
                 };
                 steps += 1;
-                if steps > MOST_STEPS {
+                if steps > MAX_STEPS {
                     return Self { is_unknown: true, ..found };
                 }
                 if name == ".." {
@@ -62,7 +62,7 @@ impl LinkTargets {
                     }
                 };
                 for target in target.into_iter().chain((at == of_bwrap).then(|| its_target.to_owned())) {
-                    if links < MOST_LINKS {
+                    if links < MAX_LINKS {
                         let start = if target.is_absolute() { PathBuf::from("/") } else { folder.clone() };
                         ways.push((start, names(&target).into_iter().chain(left.iter().cloned()).collect(), links + 1));
                     }

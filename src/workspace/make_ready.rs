@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::remove::remove;
-use super::walk::{DEEPEST, Descend, LONGEST, Unread, walk};
+use super::walk::{Descend, MAX_FOLDER_DEPTH, MAX_PATH_BYTES, Unread, walk};
 use crate::result::Warning;
 use crate::text::first_chars;
 
@@ -80,7 +80,8 @@ impl Repairs {
         }
         if let Some(first) = self.removed.first() {
             let first: String = first_chars(&first.to_string_lossy(), 100).to_owned();
-            let (count, levels, path_bytes) = (self.removed.len() as u64, DEEPEST as u64, LONGEST as u64);
+            let (count, levels, path_bytes) =
+                (self.removed.len() as u64, MAX_FOLDER_DEPTH as u64, MAX_PATH_BYTES as u64);
             told.push(Warning::TooDeep { count, levels, path_bytes, first });
         }
         told
@@ -119,7 +120,7 @@ mod tests {
     fn what_is_closed_is_opened_and_what_is_endless_is_cut() {
         let root = tempfile::tempdir().unwrap();
         let workspace = root.path().join("workspace");
-        let deep: PathBuf = vec!["d"; DEEPEST + 5].iter().collect();
+        let deep: PathBuf = vec!["d"; MAX_FOLDER_DEPTH + 5].iter().collect();
         let long: PathBuf = vec!["n".repeat(200); 16].iter().collect();
         fs::create_dir_all(workspace.join(&deep)).unwrap();
         fs::create_dir_all(workspace.join(&long)).unwrap();

@@ -12,6 +12,7 @@ use similar::{DiffOp, DiffTag, group_diff_ops};
 
 use crate::difference;
 
+pub mod moved;
 pub mod read;
 pub mod sections;
 
@@ -29,7 +30,7 @@ pub struct FileState {
 
 /// The maximum number of lines, on both sides together, of a text patch. Longer texts are written like binary files,
 /// because finding their differences would take too long.
-const MOST_LINES: usize = 1_000_000;
+const MAX_PATCH_LINES: usize = 1_000_000;
 
 /// Appends the patch for one path to `out`. After the deadline, differences are found quickly and may be larger than
 /// necessary.
@@ -59,7 +60,7 @@ pub fn write(out: &mut Vec<u8>, path: &Path, old: Option<FileState>, new: Option
         return;
     }
     match (lines_of(before), lines_of(after)) {
-        (Some(before), Some(after)) if before.len() + after.len() <= MOST_LINES => {
+        (Some(before), Some(after)) if before.len() + after.len() <= MAX_PATCH_LINES => {
             let from = if old.is_some() { a.as_str() } else { "/dev/null" };
             let to = if new.is_some() { b.as_str() } else { "/dev/null" };
             let _ = writeln!(out, "--- {from}\n+++ {to}");
@@ -206,7 +207,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::every_change;
-    use crate::workspace::change::{Change, Compared, LARGEST, compare};
+    use crate::workspace::change::{Change, Compared, MAX_PATCH_FILE_BYTES, compare};
     use crate::workspace::tree::{Ignore, Tree};
     use crate::workspace::{copy_folder, tree};
 
@@ -279,8 +280,8 @@ mod tests {
             fs::write(new.join(name), after).unwrap();
         }
         let sparse = |path: std::path::PathBuf, len| fs::File::create(path).unwrap().set_len(len).unwrap();
-        sparse(old.join("same"), LARGEST + 1);
-        sparse(new.join("same"), LARGEST + 1);
+        sparse(old.join("same"), MAX_PATCH_FILE_BYTES + 1);
+        sparse(new.join("same"), MAX_PATCH_FILE_BYTES + 1);
         sparse(new.join("huge"), 1 << 42);
         let ignore = Ignore::of(&old, &[]).unwrap();
         let compared =

@@ -96,7 +96,7 @@ impl Listing {
     }
 }
 
-/// Removes a name in a folder. An inner folder that is not empty is given to `take_away`.
+/// Removes a file or an empty folder from a folder. Calls `take_away` for a folder that is not empty.
 fn take(
     folder: BorrowedFd<'_>,
     name: &OsStr,

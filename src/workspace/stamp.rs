@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::LARGEST_FILE;
+use super::MAX_READ_FILE_BYTES;
 use super::openat::open_file;
 use super::walk::{Descend, walk};
 use crate::regular;
@@ -53,7 +53,7 @@ impl Stamper {
 
     /// Returns the digest of a file in memory. A file that is too large to be read to its end has none.
     fn content(&mut self, path: &Path, meta: &Metadata) -> Option<blake3::Hash> {
-        let is_read = meta.is_file() && meta.len() > 0 && meta.len() <= LARGEST_FILE;
+        let is_read = meta.is_file() && meta.len() > 0 && meta.len() <= MAX_READ_FILE_BYTES;
         if !is_read || !self.lies_in_memory(path, meta) {
             return None;
         }

@@ -73,7 +73,7 @@ impl Ignore {
     /// apply to files that the repository in the folder tracks.
     ///
     /// # Errors
-    /// Returns an error if a `.gitignore` exists and cannot be read, or a glob is none: the rules are unknown.
+    /// Returns an error if an existing `.gitignore` cannot be read, or a glob is invalid: the rules are then unknown.
     pub fn of(original: &Path, globs: &[String]) -> io::Result<Self> {
         let mut builder = GitignoreBuilder::new(original);
         let (mut folders, mut repositories) = (vec![original.to_owned()], Vec::new());

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use memchr::memmem::Finder;
 
-use super::LARGEST_FILE;
+use super::MAX_READ_FILE_BYTES;
 use super::openat::open_file;
 use super::tree::{Entry, Tree};
 use super::walk::{Descend, walk};
@@ -24,12 +24,12 @@ const PLACE: &[u8] = b"{trial}";
 /// do not count. A copy of the folder therefore has the same digest.
 ///
 /// # Errors
-/// Returns an error if the folder or a file in it cannot be read, or if a file is larger than [`LARGEST_FILE`].
+/// Returns an error if the folder or a file in it cannot be read, or if a file is larger than [`MAX_READ_FILE_BYTES`].
 pub fn tree_digest(root: &Path) -> io::Result<String> {
     let mut entries: BTreeMap<PathBuf, u8> = BTreeMap::new();
     let mut too_large = None;
     let left = walk(root, |path, meta| {
-        if meta.is_file() && meta.len() > LARGEST_FILE {
+        if meta.is_file() && meta.len() > MAX_READ_FILE_BYTES {
             too_large = Some(path.to_owned());
         }
         let executable = meta.permissions().mode() & 0o100 != 0;
@@ -45,7 +45,7 @@ pub fn tree_digest(root: &Path) -> io::Result<String> {
         Descend::Enter
     })?;
     if let Some(path) = too_large {
-        return Err(io::Error::other(format!("{} is larger than {LARGEST_FILE} bytes", path.display())));
+        return Err(io::Error::other(format!("{} is larger than {MAX_READ_FILE_BYTES} bytes", path.display())));
     }
     entries.extend(left.into_iter().map(|(path, _)| (path, b'?')));
     let mut hasher = blake3::Hasher::new();

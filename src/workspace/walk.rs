@@ -10,10 +10,10 @@ use rustix::fs::{Access, access};
 use rustix::process::geteuid;
 
 /// The maximum depth of folders that are entered.
-pub const DEEPEST: usize = 256;
+pub const MAX_FOLDER_DEPTH: usize = 256;
 /// The maximum length of a path within a folder, in bytes. Together with the folder's own path, it stays within the
 /// system's limit.
-pub const LONGEST: usize = 3000;
+pub const MAX_PATH_BYTES: usize = 3000;
 
 /// The decision to enter a folder or to skip it. For other files, the value has no meaning.
 pub enum Descend {
@@ -26,7 +26,7 @@ pub enum Descend {
 /// The reason why the content of a folder is unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum Unread {
-    /// The folder is deeper than [`DEEPEST`], or its path is longer than [`LONGEST`].
+    /// The folder is deeper than [`MAX_FOLDER_DEPTH`], or its path is longer than [`MAX_PATH_BYTES`].
     #[error("it is too deep")]
     TooDeep,
     /// The system returned an error.
@@ -43,7 +43,7 @@ pub fn walk(root: &Path, mut visit: impl FnMut(&Path, &Metadata) -> Descend) -> 
     let mut left = Vec::new();
     let mut folders = vec![(PathBuf::new(), 0)];
     while let Some((folder, depth)) = folders.pop() {
-        if depth > DEEPEST || folder.as_os_str().as_bytes().len() > LONGEST {
+        if depth > MAX_FOLDER_DEPTH || folder.as_os_str().as_bytes().len() > MAX_PATH_BYTES {
             left.push((folder, Unread::TooDeep));
             continue;
         }
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn what_is_too_deep_is_named_and_not_entered() {
         let root = tempfile::tempdir().unwrap();
-        let chain: PathBuf = vec!["d"; DEEPEST + 10].iter().collect();
+        let chain: PathBuf = vec!["d"; MAX_FOLDER_DEPTH + 10].iter().collect();
         fs::create_dir_all(root.path().join(&chain)).unwrap();
         let mut seen = 0;
         let left = walk(root.path(), |_, _| {
@@ -117,7 +117,7 @@ mod tests {
             Descend::Enter
         });
         let left = left.unwrap();
-        assert_eq!(seen, DEEPEST + 1);
-        assert!(matches!(&left[..], [(path, Unread::TooDeep)] if path.components().count() == DEEPEST + 1));
+        assert_eq!(seen, MAX_FOLDER_DEPTH + 1);
+        assert!(matches!(&left[..], [(path, Unread::TooDeep)] if path.components().count() == MAX_FOLDER_DEPTH + 1));
     }
 }

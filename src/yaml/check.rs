@@ -8,6 +8,7 @@ use serde::de::{
     self, DeserializeSeed, Deserializer, EnumAccess, IgnoredAny, MapAccess, SeqAccess, VariantAccess, Visitor,
 };
 
+use super::locate::visit_plain;
 use super::recovered::{LeftOut, OwnedStep};
 use super::{MAX_ERRORS, YamlError, locate, open_brackets};
 
@@ -192,6 +193,12 @@ impl Survey<'_> {
 
 struct Any<'a, 'b>(&'a mut Survey<'b>);
 
+impl Any<'_, '_> {
+    fn count<E: de::Error>(self) -> Result<(), E> {
+        self.0.count()
+    }
+}
+
 impl<'de> DeserializeSeed<'de> for Any<'_, '_> {
     type Value = ();
 
@@ -207,17 +214,7 @@ impl<'de> Visitor<'de> for Any<'_, '_> {
         f.write_str("a value")
     }
 
-    fn visit_bool<E: de::Error>(self, _: bool) -> Result<(), E> {
-        self.0.count()
-    }
-
-    fn visit_i64<E: de::Error>(self, _: i64) -> Result<(), E> {
-        self.0.count()
-    }
-
-    fn visit_u64<E: de::Error>(self, _: u64) -> Result<(), E> {
-        self.0.count()
-    }
+    visit_plain!(count; visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_f64: f64, visit_str: &str);
 
     fn visit_i128<E: de::Error>(self, _: i128) -> Result<(), E> {
         self.0.refuse_long_number()
@@ -225,14 +222,6 @@ impl<'de> Visitor<'de> for Any<'_, '_> {
 
     fn visit_u128<E: de::Error>(self, _: u128) -> Result<(), E> {
         self.0.refuse_long_number()
-    }
-
-    fn visit_f64<E: de::Error>(self, _: f64) -> Result<(), E> {
-        self.0.count()
-    }
-
-    fn visit_str<E: de::Error>(self, _: &str) -> Result<(), E> {
-        self.0.count()
     }
 
     fn visit_unit<E: de::Error>(self) -> Result<(), E> {

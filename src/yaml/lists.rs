@@ -9,7 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Serialize, Serializer};
 
-use super::forms::not_empty;
+use super::forms::{AnyForm, Forms, ParsedNumber, not_empty};
 
 /// The name by which [`OneOrList`] asks the reader of YAML for a value whose text must be as written.
 pub(super) const ONE_OR_LIST: &str = "OneOrList";
@@ -25,47 +25,35 @@ impl<T> OneOrList<T> {
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrList<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Values<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Values<T> {
-            type Value = OneOrList<T>;
+impl<'de, T: Deserialize<'de>> Forms<'de> for OneOrList<T> {
+    const EXPECTED: &'static str = "a value or a list of values";
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a value or a list of values")
-            }
+    fn from_text<E: Error>(text: &str) -> Result<Self, E> {
+        T::deserialize(text.into_deserializer()).map(|one| OneOrList(vec![one]))
+    }
 
-            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-                T::deserialize(text.into_deserializer()).map(|one| OneOrList(vec![one]))
-            }
-
-            fn visit_u64<E: Error>(self, number: u64) -> Result<Self::Value, E> {
-                self.visit_str(&number.to_string())
-            }
-
-            fn visit_i64<E: Error>(self, number: i64) -> Result<Self::Value, E> {
-                self.visit_str(&number.to_string())
-            }
-
-            // At this point, the text as written is lost: 1.50 is 1.5 here, and True is true.
-            fn visit_f64<E: Error>(self, number: f64) -> Result<Self::Value, E> {
+    // At this point, the text as written is lost: 1.50 is 1.5 here, and True is true.
+    fn from_number<E: Error>(number: ParsedNumber) -> Result<Self, E> {
+        match number {
+            ParsedNumber::Float(number) => {
                 Err(E::custom(format_args!("a text that looks like the number {number} must be in quotes")))
             }
-
-            fn visit_bool<E: Error>(self, flag: bool) -> Result<Self::Value, E> {
-                Err(E::custom(format_args!("a text that looks like the boolean {flag} must be in quotes")))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
-                collect(seq).map(OneOrList)
-            }
-
-            // Deserializers other than that of YAML files.
-            fn visit_newtype_struct<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-                deserializer.deserialize_any(self)
-            }
+            whole => Self::from_text(&whole.to_string()),
         }
-        deserializer.deserialize_newtype_struct(ONE_OR_LIST, Values(PhantomData))
+    }
+
+    fn from_flag<E: Error>(flag: bool) -> Result<Self, E> {
+        Err(E::custom(format_args!("a text that looks like the boolean {flag} must be in quotes")))
+    }
+
+    fn from_list<A: SeqAccess<'de>>(list: A) -> Result<Self, A::Error> {
+        collect(list).map(OneOrList)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrList<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_newtype_struct(ONE_OR_LIST, AnyForm(PhantomData))
     }
 }
 
@@ -103,46 +91,44 @@ impl<T: JsonSchema> JsonSchema for OneOrList<T> {
 
 /// Reads a list of at least one value.
 pub fn filled<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
-    struct List<T>(PhantomData<T>);
-    impl<'de, T: Deserialize<'de>> Visitor<'de> for List<T> {
-        type Value = Vec<T>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a list")
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Vec<T>, A::Error> {
-            collect(seq)
-        }
-    }
-    deserializer.deserialize_seq(List(PhantomData))
+    deserializer.deserialize_seq(AnyForm::<Filled<Vec<T>>>(PhantomData)).map(|list| list.0)
 }
 
 /// Reads a map of at least one entry, each key once.
 pub fn filled_map<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<String, T>, D::Error> {
-    struct Map<T>(PhantomData<T>);
-    impl<'de, T: Deserialize<'de>> Visitor<'de> for Map<T> {
-        type Value = BTreeMap<String, T>;
+    deserializer.deserialize_map(AnyForm::<Filled<BTreeMap<String, T>>>(PhantomData)).map(|map| map.0)
+}
 
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a map")
-        }
+/// A list or a map that is not empty.
+struct Filled<T>(T);
 
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-            let mut read = BTreeMap::new();
-            while let Some(key) = map.next_key::<String>()? {
-                let value = map.next_value()?;
-                if read.contains_key(&key) {
-                    return Err(A::Error::custom(format_args!("`{key}` occurs twice")));
-                }
-                read.insert(key, value);
-            }
-            if read.is_empty() { Err(A::Error::custom("this map is empty: it would check nothing")) } else { Ok(read) }
-        }
+impl<'de, T: Deserialize<'de>> Forms<'de> for Filled<Vec<T>> {
+    const EXPECTED: &'static str = "a list";
+
+    fn from_list<A: SeqAccess<'de>>(list: A) -> Result<Self, A::Error> {
+        collect(list).map(Filled)
     }
-    deserializer.deserialize_map(Map(PhantomData))
+}
+
+impl<'de, T: Deserialize<'de>> Forms<'de> for Filled<BTreeMap<String, T>> {
+    const EXPECTED: &'static str = "a map";
+
+    fn from_map<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
+        let mut read = BTreeMap::new();
+        while let Some(key) = map.next_key::<String>()? {
+            let value = map.next_value()?;
+            if read.contains_key(&key) {
+                return Err(A::Error::custom(format_args!("`{key}` occurs twice")));
+            }
+            read.insert(key, value);
+        }
+        if read.is_empty() {
+            return Err(A::Error::custom("this map is empty: it would check nothing"));
+        }
+        Ok(Filled(read))
+    }
 }
 
 /// Reads an optional value that must not be null if its key is written.

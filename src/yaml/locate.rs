@@ -1,5 +1,6 @@
 //! Finds the place of a value in a YAML text by parsing the text again, because the parser keeps no places.
 
+use std::cell::Cell;
 use std::fmt;
 use std::ops::Range;
 
@@ -23,10 +24,10 @@ pub enum StepPart {
 
 /// Returns the bytes of the value, or the key, at these steps from the top, or `None` if there is none.
 pub fn find(text: &str, steps: &[Step<'_>], part: StepPart) -> Option<Range<usize>> {
-    let mut found = false;
-    let walk = Walk { steps, part, found: &mut found };
+    let found = Cell::new(false);
+    let walk = Walk { steps, part, found: &found };
     let error = walk.deserialize(serde_yaml::Deserializer::from_str(text)).err()?;
-    let place = error.location().filter(|_| found)?;
+    let place = error.location().filter(|_| found.get())?;
     Some(token(text, place.index()))
 }
 
@@ -81,26 +82,34 @@ pub(super) fn without_place(error: &serde_yaml::Error) -> String {
     text.replace(" at line ", " that begins at line ").replace(" column ", ", column ")
 }
 
+/// Visits plain values by a method of the visitor.
+macro_rules! visit_plain {
+    ($visit:ident; $($method:ident: $type:ty),* $(,)?) => {$(
+        fn $method<E: serde::de::Error>(self, _: $type) -> Result<Self::Value, E> {
+            self.$visit()
+        }
+    )*};
+}
+
+pub(super) use visit_plain;
+
 struct Walk<'a> {
     steps: &'a [Step<'a>],
     part: StepPart,
-    found: &'a mut bool,
+    found: &'a Cell<bool>,
 }
 
-impl<'a> Walk<'a> {
-    fn here<E: de::Error>(&mut self) -> Result<(), E> {
+impl Walk<'_> {
+    fn here<E: de::Error>(&self) -> Result<(), E> {
         if self.steps.is_empty() {
-            *self.found = true;
+            self.found.set(true);
             return Err(E::custom("here"));
         }
         Ok(())
     }
 
-    fn inner<'b>(&'b mut self) -> Walk<'b>
-    where
-        'a: 'b,
-    {
-        Walk { steps: self.steps.get(1..).unwrap_or_default(), part: self.part, found: self.found }
+    fn inner(&self) -> Self {
+        Self { steps: self.steps.get(1..).unwrap_or_default(), ..*self }
     }
 }
 
@@ -119,35 +128,17 @@ impl<'de> Visitor<'de> for Walk<'_> {
         f.write_str("a value")
     }
 
-    fn visit_bool<E: de::Error>(mut self, _: bool) -> Result<(), E> {
+    visit_plain!(here; visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_f64: f64, visit_str: &str);
+
+    fn visit_unit<E: de::Error>(self) -> Result<(), E> {
         self.here()
     }
 
-    fn visit_i64<E: de::Error>(mut self, _: i64) -> Result<(), E> {
+    fn visit_none<E: de::Error>(self) -> Result<(), E> {
         self.here()
     }
 
-    fn visit_u64<E: de::Error>(mut self, _: u64) -> Result<(), E> {
-        self.here()
-    }
-
-    fn visit_f64<E: de::Error>(mut self, _: f64) -> Result<(), E> {
-        self.here()
-    }
-
-    fn visit_str<E: de::Error>(mut self, _: &str) -> Result<(), E> {
-        self.here()
-    }
-
-    fn visit_unit<E: de::Error>(mut self) -> Result<(), E> {
-        self.here()
-    }
-
-    fn visit_none<E: de::Error>(mut self) -> Result<(), E> {
-        self.here()
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<(), A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
         self.here()?;
         if let Some(Step::Item(number)) = self.steps.first() {
             for _ in 0..*number {
@@ -161,7 +152,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
         Ok(())
     }
 
-    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         self.here()?;
         let Some(Step::Key(wanted)) = self.steps.first().copied() else {
             while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
@@ -182,7 +173,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
 struct Wanted<'a> {
     wanted: &'a str,
     stop: bool,
-    found: &'a mut bool,
+    found: &'a Cell<bool>,
 }
 
 impl<'de> DeserializeSeed<'de> for Wanted<'_> {
@@ -203,7 +194,7 @@ impl Visitor<'_> for Wanted<'_> {
     fn visit_str<E: de::Error>(self, key: &str) -> Result<bool, E> {
         let matched = key == self.wanted;
         if matched && self.stop {
-            *self.found = true;
+            self.found.set(true);
             return Err(E::custom("here"));
         }
         Ok(matched)

@@ -13,6 +13,7 @@ use serde::de::{
     Visitor,
 };
 
+use super::forms::hand_on_visits;
 use super::lists::ONE_OR_LIST;
 use super::locate::{StepPart, find};
 use super::recovered::{LeftOut, OwnedStep};
@@ -205,14 +206,6 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for At<'_, '_, D> {
     }
 }
 
-macro_rules! plain_visits {
-    ($($method:ident: $type:ty),* $(,)?) => {$(
-        fn $method<E: Error>(self, value: $type) -> Result<V::Value, E> {
-            self.inner.$method(value)
-        }
-    )*};
-}
-
 impl<'de, V: Visitor<'de>> Visitor<'de> for At<'_, '_, V> {
     type Value = V::Value;
 
@@ -220,8 +213,8 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for At<'_, '_, V> {
         self.inner.expecting(f)
     }
 
-    plain_visits!(
-        visit_bool: bool, visit_i64: i64, visit_i128: i128, visit_u64: u64, visit_u128: u128, visit_f64: f64,
+    hand_on_visits!(
+        inner; visit_bool: bool, visit_i64: i64, visit_i128: i128, visit_u64: u64, visit_u128: u128, visit_f64: f64,
         visit_str: &str, visit_borrowed_str: &'de str, visit_string: String, visit_bytes: &[u8],
     );
 
@@ -326,8 +319,8 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for AsWritten<'_, '_, V> {
         self.inner.expecting(f)
     }
 
-    plain_visits!(
-        visit_bool: bool, visit_f64: f64, visit_str: &str, visit_borrowed_str: &'de str, visit_string: String,
+    hand_on_visits!(
+        inner; visit_bool: bool, visit_f64: f64, visit_str: &str, visit_borrowed_str: &'de str, visit_string: String,
     );
 
     fn visit_u64<E: Error>(self, number: u64) -> Result<V::Value, E> {

@@ -1,6 +1,6 @@
-//! What a trial costs in system calls and syncs, and a merge in records that it reads. These counts hardly depend on the speed of
-//! the machine, so a costly step that comes back is noticed on any. They are taken with strace; where it does not work, the tests
-//! are not run.
+//! What a trial costs in system calls and syncs, and a merge and a list in files that they read. These counts hardly depend on
+//! the speed of the machine, so a costly step that comes back is noticed on any. They are taken with strace; where it does not
+//! work, the tests are not run.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -127,4 +127,21 @@ fn a_merge_reads_the_record_of_a_shard_a_bounded_number_of_times() {
         // It was 363 by IDs, when each record was read twice for each name.
         assert!((SHARDS..=10 * SHARDS).contains(&opened), "{opened} times with {names:?}");
     }
+}
+
+#[test]
+fn a_list_of_runs_reads_each_journal_once() {
+    if !strace() {
+        return;
+    }
+    let project = Project::new();
+    project.case("a", "", "steps: [{say: done}]\n");
+    for _ in 0..2 {
+        project.evals(&["run"]).exits(0);
+    }
+    let log = project.path("calls");
+    let own = ["-f", "-qq", "-e", "trace=open,openat", "-o", log.to_str().unwrap()];
+    let traced = project.under("strace", &own, &["list", "runs"]).output().unwrap();
+    assert!(traced.status.success(), "{}", String::from_utf8_lossy(&traced.stderr));
+    assert_eq!(fs::read_to_string(&log).unwrap().matches("/journal.jsonl\"").count(), 2);
 }

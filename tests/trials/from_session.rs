@@ -1325,7 +1325,7 @@ fn changes_by_others_and_calls_without_an_order_are_not_the_work() {
             lines[6]["message"]["content"][0]["is_error"] = json!(true);
             lines[6]["message"]["content"][0]["content"] = json!(text);
         }),
-        ("the repository came to be on the branch `other`", |lines| {
+        ("the repository was switched to the branch `other`", |lines| {
             lines.iter_mut().skip(9).for_each(|line| line["gitBranch"] = json!("other"));
         }),
         ("it came to run in another sandbox of the agent, or outside it", |lines| {

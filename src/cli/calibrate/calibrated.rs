@@ -83,7 +83,6 @@ pub fn session(graded: &dyn Calibrate, of: Labelled, masker: &Masker) -> Result<
 }
 
 impl JudgedTrace {
-    /// Returns the verdicts of judges on the trace.
     pub async fn judge(self, judges: &Judges, names: &[ModelName]) -> JudgeVerdicts {
         let Self { of, model, session } = self;
         JudgeVerdicts { of, model, verdicts: session.judge(judges, names).await }

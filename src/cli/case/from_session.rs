@@ -19,7 +19,7 @@ use crate::from_session::commands::configures;
 use crate::from_session::redact::Redactor;
 use crate::from_session::write::{self as draft, Before, Draft};
 use crate::harness::Adapter;
-use crate::ids::ArmOf;
+use crate::ids::{ArmOf, SnapshotCellId};
 use crate::mine::repository::{Repository, RepositoryError};
 use crate::mine::role::{Role, Roles};
 use crate::mine::runner::Tree;
@@ -35,7 +35,7 @@ use crate::values::escaped_glob;
 use crate::whole_file::write_whole;
 
 /// The maximum number of globs of protected files in a case.
-const MOST_PROTECTED: usize = 200;
+const MAX_PROTECTED_GLOBS: usize = 200;
 
 /// The codes of the notices that a reader of the draft must know.
 const TOLD: [NoticeCode; 7] = [
@@ -396,7 +396,7 @@ fn protected(
         path.match_indices('/').map(|(at, _)| &path[..at])
     }
     let (meant, others): (Vec<&String>, Vec<&String>) = files.iter().partition(|path| is_protected(path));
-    if meant.len() <= MOST_PROTECTED {
+    if meant.len() <= MAX_PROTECTED_GLOBS {
         return (meant.into_iter().map(|path| escaped_glob(path)).collect(), 0);
     }
     let mixed: HashSet<&str> = others.into_iter().chain(touched).flat_map(|path| folders(path)).collect();
@@ -408,8 +408,8 @@ fn protected(
     }
     let mut globs: Vec<(String, usize)> = globs.into_iter().collect();
     globs.sort_by_key(|(_, count)| Reverse(*count));
-    let left_out = globs.iter().skip(MOST_PROTECTED).map(|(_, count)| count).sum();
-    globs.truncate(MOST_PROTECTED);
+    let left_out = globs.iter().skip(MAX_PROTECTED_GLOBS).map(|(_, count)| count).sum();
+    globs.truncate(MAX_PROTECTED_GLOBS);
     (globs.into_iter().map(|(glob, _)| glob).collect(), left_out)
 }
 
@@ -494,20 +494,15 @@ fn snapshot(
         _ => None,
     });
     if matches!(stop, None | Some(StopReason::Error | StopReason::Crashed)) {
-        return Ok(Err("the session did not come to its end".to_owned()));
+        return Ok(Err("the session did not finish".to_owned()));
     }
     let mut watching = Watching::default();
     events.iter().for_each(|event| watching.event(event));
     let shape = watching.shape(header, &case.snapshot);
-    let accepted = Accepted {
-        case: case.id.clone(),
-        harness: harness.to_owned(),
-        text: case.snapshot.text,
-        several: case.snapshot.several,
-        ..Accepted::default()
-    };
-    let accepted = accepted.with(&[shape], false);
-    let file = store::file(&store::folder(&case.file), harness, ArmOf { model: None, variant: None })?;
+    let id = SnapshotCellId::new(&case.id, harness, ArmOf::default());
+    let file = store::file(&store::folder(&case.file), harness, id.arm())?;
+    let (text, several) = (case.snapshot.text, case.snapshot.several);
+    let accepted = Accepted { id, text, several, ..Accepted::default() }.with(&[shape], false);
     let text = redactor.text(&form::write(&accepted));
     if form::read(&text).is_err() {
         return Ok(Err("it could not be redacted without becoming unreadable".to_owned()));

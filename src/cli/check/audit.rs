@@ -41,7 +41,7 @@ use mutation::{Solution, mutate};
 /// The maximum size, in bytes, of a workspace whose lines are compared with those of others.
 const MAX_WORKSPACE_BYTES: u64 = 16 << 20;
 /// The maximum number of files of such a workspace.
-const MOST_FILES: usize = 5000;
+const MAX_FILES: usize = 5000;
 
 /// The time between two lines about an audit that is not finished.
 const MINUTE: Duration = Duration::from_secs(60);
@@ -139,10 +139,10 @@ fn workspace_lines(case: &Case) -> Option<BTreeSet<u64>> {
                     bytes = bytes.saturating_add(meta.len());
                     paths.push(path.to_owned());
                 }
-                if bytes > MAX_WORKSPACE_BYTES || paths.len() > MOST_FILES { Descend::Skip } else { Descend::Enter }
+                if bytes > MAX_WORKSPACE_BYTES || paths.len() > MAX_FILES { Descend::Skip } else { Descend::Enter }
             })
             .ok()?;
-            if bytes > MAX_WORKSPACE_BYTES || paths.len() > MOST_FILES {
+            if bytes > MAX_WORKSPACE_BYTES || paths.len() > MAX_FILES {
                 return None;
             }
             for path in paths {
@@ -232,7 +232,6 @@ fn bare(agent: Agent) -> Manifest {
     manifest
 }
 
-/// Audits a case.
 async fn audit(engine: &Engine, case: Arc<Case>, number: usize, mutants: usize) -> Result<Audited, Stop> {
     let (case, of_models) = without_models(&case);
     if !of_models.is_empty() && !case.graders.iter().any(|grader| grader.counts()) {
@@ -324,8 +323,7 @@ async fn outcome_alone(
 ) -> Result<(Tried, Option<Solution>), Stop> {
     let not_audited = not_shown_by_folder(case.graders.iter().map(AsRef::as_ref));
     let Some(shown) = graded_by_files(case) else {
-        let why = "the oracle shows files alone, but no grader that counts reads files; `oracle: {script: …}` \
-            tests the other graders";
+        let why = "its oracle shows files alone, and no counted grader reads files: use `oracle: {script: …}`";
         return Ok((Tried::without(Agent::Oracle, why, not_audited), None));
     };
     let attempt = attempt_of(&shown, bare(Agent::Oracle), PathBuf::new());

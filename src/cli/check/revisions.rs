@@ -37,7 +37,7 @@ pub fn check(cases: &[Case]) -> Result<(), CliError> {
     for (case, source) in sources {
         let found = known.entry((source, &case.env)).or_insert_with(|| {
             let env = environment::of_commands(&engine::environment(), &case.env, &shown, &shown);
-            let shell = Shell { folder: folder.clone(), env, inside: None };
+            let shell = Shell { folder: folder.clone(), env, ..Shell::default() };
             runtime.block_on(git::lacking(source, &shell))
         });
         let Some(lacking) = found else { continue };

@@ -23,7 +23,6 @@ use crate::run::folder::RunFolder;
 use crate::run::journal::TrialState;
 use crate::run::{ArmRecord, CaseRecord, HarnessRecord, RunError, RunRecord, integrity, project_of_run};
 use crate::text::some_of;
-use crate::trial::previous_attempts::PreviousAttempts;
 use crate::trial::regrade::{InputsOfAgent, StoredFiles};
 use crate::trial::{Attempt, previous_attempts};
 
@@ -179,19 +178,8 @@ impl RegradedRun<'_> {
                     Some(arm) => (Arc::new(arm.case(case)), Arc::new(arm.manifest(manifest))),
                     None => (case.clone(), manifest.clone()),
                 };
-                Ok(Arc::new(Attempt {
-                    interaction: case.interaction.clone(),
-                    case,
-                    manifest,
-                    trial: trial.clone(),
-                    attempt: state.attempt,
-                    folder: at.clone(),
-                    route: None,
-                    foreign: None,
-                    previous: PreviousAttempts::default(),
-                    arms: None,
-                    seal: None,
-                }))
+                let attempt = Attempt::alone(case, manifest, trial.clone(), at.clone());
+                Ok(Arc::new(Attempt { attempt: state.attempt, ..attempt }))
             }
             (None, _) => Err(gone(self.source, &trial.case)),
             (_, None) => Err(format!("run.json describes no harness `{}`", trial.harness)),
@@ -236,7 +224,7 @@ impl RegradedRun<'_> {
         self.source.case(&trial.case).is_some_and(|known| known.played.is_some())
     }
 
-    /// Returns the record of an arm in the run.
+    /// Returns the record of the arm with the same name in the stored run.
     fn known_arm(&self, arm: &Arm) -> Option<&ArmRecord> {
         self.source.arms.iter().find(|known| known.name == arm.name)
     }

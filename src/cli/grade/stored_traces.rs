@@ -28,7 +28,6 @@ use crate::text::some_of;
 use crate::trace::jsonl::{ReadError, Reader};
 use crate::trace::{Body, Event, Header, Role};
 use crate::trial::Attempt;
-use crate::trial::previous_attempts::PreviousAttempts;
 use crate::trial::regrade::{InputsOfAgent, StoredFiles};
 
 /// The name of standard input.
@@ -100,17 +99,10 @@ pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError>
         let arm = header.model.requested.clone().unwrap_or_else(|| "default".to_owned());
         let free = |n: &u32| !taken.contains(&(manifest.name.clone(), arm.clone(), *n));
         let trial = header.trial.filter(free).or_else(|| (1..).find(free)).unwrap_or(1);
-        taken.insert((manifest.name.clone(), arm.clone(), trial));
-        let trial = TrialRecord {
-            case: case.id.clone(),
-            harness: manifest.name.clone(),
-            model: header.model.requested.clone(),
-            arm,
-            trial,
-            skip: None,
-            failed_in: None,
-            sandbox: sandbox::kind(args.sandbox, case.sandbox.as_ref(), manifest.sandbox.as_ref()),
-        };
+        taken.insert((manifest.name.clone(), arm, trial));
+        let sandbox = sandbox::kind(args.sandbox, case.sandbox.as_ref(), manifest.sandbox.as_ref());
+        let model = header.model.requested.clone();
+        let trial = TrialRecord { trial, ..TrialRecord::alone(&case.id, &manifest.name, model, sandbox) };
         let folder = beside.as_deref().and_then(Path::parent).map(Path::to_owned);
         let judged = beside.as_deref().map(integrity::beside).unwrap_or_default();
         let (keys, unknown_keys) = match beside.as_deref().zip(judged.result.as_ref()) {
@@ -133,19 +125,7 @@ pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError>
             beside: judged.result,
             error: judged.error,
         };
-        let attempt = Attempt {
-            case: case.clone(),
-            manifest: Arc::new(manifest),
-            trial: trial.clone(),
-            interaction: case.interaction.clone(),
-            attempt: 1,
-            folder: temporary.to_owned(),
-            route: None,
-            foreign: None,
-            previous: PreviousAttempts::default(),
-            arms: None,
-            seal: None,
-        };
+        let attempt = Attempt::alone(case.clone(), Arc::new(manifest), trial.clone(), temporary.to_owned());
         let (with, left) = (Ok(Arc::new(attempt)), Arc::new(left));
         works.push(Work { trial, attempt: 1, with, left, shown: shown.to_owned(), folder: None });
     }

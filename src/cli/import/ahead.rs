@@ -25,6 +25,7 @@ pub struct Ahead {
     /// The next line of the current batch.
     at: usize,
     number: u64,
+    is_timed: bool,
     repeated: Option<String>,
 }
 
@@ -33,7 +34,6 @@ struct Batch {
     lines: Vec<Line>,
     /// The number of lines of `lines` that were read; the others only hold memory.
     count: usize,
-    is_timed: bool,
     /// The end of the recording.
     end: Option<io::Result<()>>,
 }
@@ -41,6 +41,7 @@ struct Batch {
 struct Line {
     wire: WireLine,
     number: u64,
+    is_timed: bool,
     repeated: Option<String>,
 }
 
@@ -53,7 +54,7 @@ impl Ahead {
         let (to_translate, read) = sync_channel(WAITING);
         let (used, to_read) = channel();
         thread::Builder::new().name("read".to_owned()).spawn(move || read_all(input, &to_translate, &to_read))?;
-        Ok(Self { read, used, current: Batch::default(), at: 0, number: 0, repeated: None })
+        Ok(Self { read, used, current: Batch::default(), at: 0, number: 0, is_timed: false, repeated: None })
     }
 }
 
@@ -73,7 +74,7 @@ impl Lines for Ahead {
         }
         if let Some(next) = self.current.lines.get_mut(self.at) {
             std::mem::swap(line, &mut next.wire);
-            self.number = next.number;
+            (self.number, self.is_timed) = (next.number, next.is_timed);
             self.repeated = next.repeated.take();
         }
         self.at += 1;
@@ -81,7 +82,7 @@ impl Lines for Ahead {
     }
 
     fn is_timed(&self) -> bool {
-        self.current.is_timed
+        self.is_timed
     }
 
     fn line_number(&self) -> u64 {
@@ -112,7 +113,8 @@ fn fill(batch: &mut Batch, reader: &mut Reader<impl BufRead>, keys: &mut KeyFind
     let mut bytes = 0;
     while batch.count < MAX_BATCH_LINES && bytes < BYTES {
         if batch.lines.len() == batch.count {
-            batch.lines.push(Line { wire: WireLine::text(0, Dir::Recv, ""), number: 0, repeated: None });
+            let wire = WireLine::text(0, Dir::Recv, "");
+            batch.lines.push(Line { wire, number: 0, is_timed: false, repeated: None });
         }
         let Some(line) = batch.lines.get_mut(batch.count) else { break };
         match reader.read_line(&mut line.wire) {
@@ -122,7 +124,7 @@ fn fill(batch: &mut Batch, reader: &mut Reader<impl BufRead>, keys: &mut KeyFind
                 break;
             }
         }
-        line.number = reader.line_number();
+        (line.number, line.is_timed) = (reader.line_number(), reader.is_timed());
         line.repeated = repeated_key(keys, &line.wire);
         bytes += line.wire.line.len();
         batch.count += 1;
@@ -131,7 +133,6 @@ fn fill(batch: &mut Batch, reader: &mut Reader<impl BufRead>, keys: &mut KeyFind
     if bytes >= 2 * BYTES {
         batch.lines.truncate(batch.count);
     }
-    batch.is_timed = reader.is_timed();
     batch.end.is_some()
 }
 

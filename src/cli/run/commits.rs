@@ -35,7 +35,7 @@ pub fn resolve(cases: &mut [Case], trials: &[TrialRecord]) -> Result<(), CliErro
         std::fs::create_dir(&folder)?;
         let shown = folder.to_string_lossy();
         let env = environment::of_commands(&env, &case.env, &shown, &shown);
-        let shell = Shell { folder: folder.clone(), env, inside: None };
+        let shell = Shell { folder: folder.clone(), env, ..Shell::default() };
         if let WorkspaceSource::Git(source) = &mut case.workspace.source {
             let found = runtime.block_on(git::resolve(source, &folder.join("clone"), &shell));
             source.commit = found.ok();

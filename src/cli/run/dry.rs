@@ -26,7 +26,6 @@ use crate::statistics::power::{self, ALPHA, POWER, Spread};
 use crate::text::{plural, some_of};
 use crate::values::Fraction;
 
-/// Prints a plan.
 pub fn print_plan(catalog: &Catalog, trials: &[&TrialRecord]) -> Result<(), CliError> {
     let mut out = output::stdout(Content::Text);
     let look = terminal::stdout_look();
@@ -110,7 +109,7 @@ pub fn print_power(trials: &[TrialRecord], all: &[Case], runs: &Path, looks: &[u
     };
     let smallest = |each: f64| match cases.len() {
         // A mean number of trials is rounded down: fewer trials detect no more.
-        1 if each < (one_case::MOST_TRIALS + 1) as f64 => {
+        1 if each < (one_case::MAX_TRIALS + 1) as f64 => {
             let each = each as u64;
             one_case::smallest_effect(share_of(variance), each, each, 1.0 - alpha)
         }
@@ -176,8 +175,8 @@ fn after_loss(variance: f64, loss: f64) -> f64 {
     left * (1.0 - left)
 }
 
-/// Returns the smallest loss that is so many standard errors above 0, with the spread that the loss itself causes; 1 if there is
-/// none.
+/// Returns the smallest loss that is at least `errors_apart` standard errors above 0, or 1 if there is none. The standard error
+/// includes the spread that the loss itself causes.
 fn at_effect(errors_apart: f64, variance: f64, trials: f64) -> f64 {
     let is_found = |loss: f64| loss >= errors_apart * ((variance + after_loss(variance, loss)) / trials).sqrt();
     let (mut missed, mut found) = (0.0, 1.0);
@@ -188,7 +187,7 @@ fn at_effect(errors_apart: f64, variance: f64, trials: f64) -> f64 {
     found
 }
 
-/// Returns the price of so many trials of each cell, with the number of stored trials that it is computed from. The price of a
+/// Returns the price of `trials` trials of each cell, with the number of stored trials that it is computed from. The price of a
 /// harness and model is never computed from the costs of others.
 fn price(stored: &Stored, agents: &BTreeMap<Agent, BTreeSet<CellId>>, trials: f64) -> String {
     let cost = |agent: &Agent| means::mean(&stored.of_agent(agent)?.costs);
@@ -208,7 +207,7 @@ fn price(stored: &Stored, agents: &BTreeMap<Agent, BTreeSet<CellId>>, trials: f6
 fn named<'a>(agents: impl Iterator<Item = &'a Agent>) -> Option<String> {
     let name = |(harness, model): &Agent| column_name(harness, model.as_deref().unwrap_or("default"));
     let names: Vec<String> = agents.map(name).collect();
-    (!names.is_empty()).then(|| some_of(names, MOST_NAMES))
+    (!names.is_empty()).then(|| some_of(names, MAX_NAMES))
 }
 
 /// Returns the number of trials of a cell as text. It is a mean if cells have different numbers.
@@ -221,9 +220,9 @@ const ASSUMED: f64 = 0.7;
 /// The difference whose price is shown.
 const TARGET: f64 = 0.05;
 /// The maximum number of stored runs whose results are read.
-const MOST_RUNS: usize = 20;
+const MAX_READ_RUNS: usize = 20;
 /// The maximum number of harnesses and models that are named.
-const MOST_NAMES: usize = 4;
+const MAX_NAMES: usize = 4;
 
 /// A harness with the requested model. Prices and spreads of one say nothing about another.
 type Agent = (String, Option<String>);
@@ -260,7 +259,7 @@ impl Stored {
             let has_cases = record.cases.iter().any(|case| case.is_present(&digests));
             !record.graded && record.derived_from.is_none() && has_cases
         };
-        let newest = find::without_repeated(&all).into_iter().filter(|(_, record)| counts(record)).take(MOST_RUNS);
+        let newest = find::without_repeated(&all).into_iter().filter(|(_, record)| counts(record)).take(MAX_READ_RUNS);
         // Two copies of a run may each have lost a result that the other one has; both are read.
         let mut seen = HashSet::new();
         for (path, record) in newest {

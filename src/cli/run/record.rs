@@ -61,6 +61,7 @@ pub fn of(
             fail_under: args.fail_under,
             sandbox: args.sandbox,
             env: args.env.clone(),
+            env_not_passed: Vec::new(),
             allow_mounts: args.allow_mounts,
             looks: auto::looks(args.trials),
             judges: Chosen::default(),

@@ -8,7 +8,7 @@ use std::path::Path;
 use clap::ValueEnum;
 
 use super::record::{case_record, is_judged_by_others, mask_with, record_judged_by};
-use super::{Prepared, RunArgs, arms, commits, created, laid, override_limits, ready};
+use super::{Prepared, RunArgs, arms, commits, created, laid, override_limits, ready, surroundings};
 use crate::case::digest::{is_same, may_differ_behind_links};
 use crate::case::{Case, WorkspaceSource};
 use crate::cli::left_above::LeftAbove;
@@ -16,7 +16,7 @@ use crate::cli::snapshot::acceptance::Acceptance;
 use crate::cli::snapshot::during_run::Mode;
 use crate::cli::{CliError, inputs, judges, named_run, terminal};
 use crate::experiment::{Arm, without_copy};
-use crate::harness::Manifest;
+use crate::harness::{HOME_IS_PRIVATE, Manifest};
 use crate::ids::{TrialId, TrialRecord, by_case_id, cases_of};
 use crate::interaction::Interaction;
 use crate::judge::{Chosen, joined};
@@ -88,7 +88,8 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
 }
 
 fn open(args: &RunArgs, name: &str) -> Result<Opened, CliError> {
-    let mut run = named_run::to_resume(&args.folder.runs, name)?;
+    // `--rerun` is about a whole run, not about the failed trials of one.
+    let mut run = named_run::to_resume(&args.folder.runs, name, args.rerun.is_none())?;
     // A run that another engine is still writing cannot be resumed.
     run.lock()?;
     let before = run.record()?;
@@ -106,8 +107,7 @@ fn open(args: &RunArgs, name: &str) -> Result<Opened, CliError> {
             from.unwrap_or_default()
         )));
     }
-    if record.options.env.iter().any(|name| name == "HOME") {
-        record.options.env.retain(|name| name != "HOME");
+    if has_ignored_home(&record) {
         terminal::note(format_args!("note: --env HOME of the run is ignored: the home of each trial is private"));
     }
     let harnesses: Vec<String> = record.harnesses.iter().map(|harness| harness.origin_or_name()).collect();
@@ -176,12 +176,14 @@ fn prepare_new_run(args: &RunArgs, opened: Opened) -> Result<Prepared, CliError>
     let mut left_above = LeftAbove::default();
     left_above.see_run(&run, &source, &states);
     let mut record = failed_again(args, &record, (&inputs, &arms), &states, interaction.as_ref())?;
+    refuse_home_of_case(&inputs.cases, &record.trials.iter().collect::<Vec<_>>())?;
     let before = std::mem::take(&mut record.options.judges);
     let pick = |now: Vec<ModelName>, before| if now.is_empty() { before } else { now };
     let otherwise = pick(before.otherwise, now.otherwise);
     record.options.judges = Chosen { over: pick(now.over, before.over), otherwise };
     super::refuse_what_is_not_served(&inputs, &record.trials, interaction.as_ref(), &arms, &record.options.judges)?;
     check_laid((&inputs, &arms), &record.trials.iter().collect::<Vec<_>>(), &record.options.env)?;
+    check_surroundings(args, &inputs, &record.trials.iter().collect::<Vec<_>>(), &record)?;
     let redo = record.trials.iter().map(TrialRecord::id).collect();
     let folder = if args.dry_run { run } else { created(args, &mut record)? };
     Ok(Prepared { left_above, ..ready(folder, record, inputs, interaction, redo, arms) })
@@ -252,15 +254,24 @@ fn prepare_same_run(args: &RunArgs, opened: Opened, wanted: Option<Verdict>) -> 
     // Of a part of the plan, only the trials of this run start.
     let starting = before.trials.iter().filter(|trial| trial.skip.is_none() && is_waiting(&trial.id()));
     let starting: Vec<&TrialRecord> = starting.collect();
+    refuse_home_of_case(&inputs.cases, &starting)?;
     super::refuse_what_is_not_served(&inputs, starting.iter().copied(), interaction.as_ref(), &arms, &chosen)?;
     let passed: Vec<String> = record.options.env.iter().chain(&args.env).cloned().collect();
     check_laid((&inputs, &arms), &starting, &passed)?;
+    check_surroundings(args, &inputs, &starting, &before)?;
     record.options.judges = chosen;
     let (waiting, kept): (Vec<TrialId>, Vec<TrialId>) =
         before.trials.iter().filter(|trial| trial.skip.is_none()).map(TrialRecord::id).partition(&is_waiting);
     let kept: Vec<&TrialState> = kept.iter().filter_map(|id| states.get(id)).collect();
     refuse_other_variables(args, &before, &kept)?;
     add_variables(&mut record.options, args);
+    if !waiting.is_empty() && has_ignored_home(&record) {
+        match kept.is_empty() {
+            true => forget_home(&mut record.options),
+            // The kept trials may have had it.
+            false => record.options.env_not_passed = vec!["HOME".to_owned()],
+        }
+    }
     if !waiting.is_empty() {
         played_by_this_version(&mut record, kept.is_empty());
         // An older version may have begun the run.
@@ -280,7 +291,7 @@ fn prepare_same_run(args: &RunArgs, opened: Opened, wanted: Option<Verdict>) -> 
         inputs.cases.retain(|case| record.case(&case.id).is_some());
     }
     // What is refused changes nothing in the run.
-    super::check_env(&record.options.env)?;
+    super::check_env(&record, &args.env)?;
     if !args.dry_run {
         super::make_places(args, record.label.as_deref())?;
     }
@@ -297,6 +308,18 @@ fn check_laid(
 ) -> Result<(), CliError> {
     laid::check_cases_in_sight(inputs, trials, arms)?;
     laid::check_folders(inputs, trials, arms, passed)
+}
+
+/// Checks what agents would find above their workspaces, as a new run does.
+fn check_surroundings(
+    args: &RunArgs,
+    inputs: &inputs::Inputs,
+    trials: &[&TrialRecord],
+    record: &RunRecord,
+) -> Result<(), CliError> {
+    let starts = !args.dry_run && !trials.is_empty();
+    let is_experiment = record.experiment.is_some() || record.options.aa;
+    if starts { surroundings::check(inputs, trials, is_experiment) } else { Ok(()) }
 }
 
 /// Returns the price table that the command line of the run named, if the file still exists. Only its path is absolute.
@@ -389,6 +412,31 @@ fn refuse_other_variables(args: &RunArgs, record: &RunRecord, kept: &[&TrialStat
         others.join(", --env "),
         record.run
     )))
+}
+
+/// Returns true if a run of an older version names `HOME` with `--env`, which agents with a private home do not get any more.
+fn has_ignored_home(record: &RunRecord) -> bool {
+    super::has_private_home(record) && record.options.env.iter().any(|name| name == "HOME")
+}
+
+/// Removes `HOME` from the variables of a run of which no trial has had it.
+fn forget_home(options: &mut RunOptions) {
+    options.env.retain(|name| name != "HOME");
+    options.env_not_passed.clear();
+}
+
+/// Refuses a case of an older version whose `env` has `HOME`, if one of these trials of it is to start.
+fn refuse_home_of_case(cases: &[Case], trials: &[&TrialRecord]) -> Result<(), CliError> {
+    let starts = |case: &Case| trials.iter().any(|trial| trial.case == case.id);
+    match cases.iter().find(|case| case.env.contains_key("HOME") && starts(case)) {
+        Some(case) => Err(CliError::unreadable(format!(
+            "{}: `env` of case `{}` has `HOME`, and its next trials cannot get it: {HOME_IS_PRIVATE}; remove it, and resume \
+             the run with --changed rerun",
+            case.shown().display(),
+            case.id
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Adds the variables of this command to those of the run.
@@ -495,7 +543,10 @@ fn failed_again(
         ..super::options(args, &derived.options)
     };
     add_variables(&mut derived.options, args);
-    super::check_env(&derived.options.env)?;
+    super::check_env(&derived, &args.env)?;
+    if has_ignored_home(&derived) {
+        forget_home(&mut derived.options);
+    }
     record_judged_by(&mut derived, &inputs.cases, &|_| true)?;
     super::record::begin(&mut derived);
     Ok(RunRecord { trials, label: None, derived_from: Some(record.run.clone()), ..derived })

@@ -4,22 +4,27 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use crate::case::Case;
 use crate::cli::inputs::Inputs;
 use crate::cli::{CliError, terminal};
 use crate::harness::catalog::Entry;
 use crate::ids::TrialRecord;
 
-/// Refuses an experiment whose trials would find instructions or skills above their workspaces; for another run, prints
-/// a warning if one of its agents reads such files.
+/// Refuses an experiment, and a run with a case that lays skills or instructions, if its trials would find instructions or
+/// skills above their workspaces; for another run, prints a warning if one of its agents reads such files.
 ///
 /// # Errors
 /// Returns an error that names what was found.
-pub fn check(inputs: &Inputs, trials: &[TrialRecord], is_experiment: bool) -> Result<(), CliError> {
-    let found = if is_experiment {
+pub fn check(inputs: &Inputs, trials: &[&TrialRecord], is_experiment: bool) -> Result<(), CliError> {
+    let played = || trials.iter().copied().filter(|trial| trial.skip.is_none());
+    let lays = |case: &Case| !case.overlay.skills.is_empty() || case.overlay.instructions.is_some();
+    let laying: BTreeSet<&str> = inputs.cases.iter().filter(|case| lays(case)).map(|case| case.id.as_str()).collect();
+    // The result would be that of what is laid together with what lies there.
+    let is_refused = is_experiment || played().any(|trial| laying.contains(trial.case.as_str()));
+    let found = if is_refused {
         above(inputs.catalog.entries(), &ALSO_READ)
     } else {
-        let played = trials.iter().filter(|trial| trial.skip.is_none());
-        let used: BTreeSet<&str> = played.map(|trial| trial.harness.as_str()).collect();
+        let used: BTreeSet<&str> = played().map(|trial| trial.harness.as_str()).collect();
         above(used.into_iter().filter_map(|name| inputs.catalog.named(name)), &[])
     };
     if found.is_empty() {
@@ -33,7 +38,7 @@ pub fn check(inputs: &Inputs, trials: &[TrialRecord], is_experiment: bool) -> Re
         std::env::temp_dir().display(),
         if names.len() == 1 { "it" } else { "them" }
     );
-    if is_experiment {
+    if is_refused {
         return Err(CliError::unreadable(text));
     }
     terminal::note(format_args!("warning: {text}"));

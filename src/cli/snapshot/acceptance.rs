@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
-use super::{CellKey, cell_of, kept};
+use super::kept;
 use crate::cli::CliError;
 use crate::grade::{ComparedWith, GradeRecord};
-use crate::ids::{TrialId, TrialRecord};
+use crate::ids::{SnapshotCellId, TrialId, TrialRecord};
 use crate::result::TrialResult;
 use crate::run::folder::RunFolder;
 use crate::run::{RunError, RunRecord};
@@ -95,9 +95,9 @@ impl<'a> Acceptance<'a> {
         }
         let results = self.run.results_of_trials(self.record)?;
         let own: HashSet<TrialId> = results.iter().filter(|result| has_own_pass(result)).map(TrialResult::id).collect();
-        let cells: HashSet<CellKey<'_>> =
-            self.record.trials.iter().filter(|trial| own.contains(&trial.id())).map(cell_of_trial).collect();
-        all.retain(|it| cells.contains(&cell_of(it)));
+        let trials = self.record.trials.iter().filter(|trial| own.contains(&trial.id()));
+        let cells: HashSet<SnapshotCellId> = trials.map(TrialRecord::snapshot_cell).collect();
+        all.retain(|it| cells.contains(&it.id));
         Ok(all)
     }
 
@@ -105,9 +105,10 @@ impl<'a> Acceptance<'a> {
         let has_ended = self.run.lacks_end(self.record).is_ok_and(|lacks_end| !lacks_end);
         // A file that cannot be read shows nothing that was accepted.
         let compared = if has_ended { kept(self.run).unwrap_or_default() } else { Vec::new() };
-        let accepted: HashSet<CellKey<'_>> = compared.iter().filter(|it| it.is_as_accepted()).map(cell_of).collect();
+        let accepted: HashSet<SnapshotCellId> =
+            compared.into_iter().filter(Compared::is_as_accepted).map(|it| it.id).collect();
         let planned = self.record.trials.iter().filter(|trial| trial.skip.is_none());
-        planned.filter(|trial| !accepted.contains(&cell_of_trial(trial))).map(TrialRecord::id).collect()
+        planned.filter(|trial| !accepted.contains(&trial.snapshot_cell())).map(TrialRecord::id).collect()
     }
 }
 
@@ -118,8 +119,4 @@ fn has_own_pass(result: &TrialResult) -> bool {
 
 fn is_own_pass(grade: &GradeRecord) -> bool {
     grade.snapshot == Some(ComparedWith::OwnRun) && grade.passed == Some(true) && !grade.diagnostic
-}
-
-fn cell_of_trial(trial: &TrialRecord) -> CellKey<'_> {
-    (&trial.case, &trial.harness, trial.arm_of())
 }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use super::acceptance::Acceptance;
 use super::trials;
 use super::unreferenced::{self, Unreferenced};
-use super::{CellKey, KEPT, cell_of, keep, kept};
+use super::{KEPT, keep, kept};
 use crate::case::Case;
 use crate::cli::CliError;
-use crate::ids::TrialId;
+use crate::ids::{SnapshotCellId, TrialId, TrialRecord};
 use crate::own_environment::in_ci;
 use crate::report::commands::run_word;
 use crate::run::RunRecord;
@@ -84,14 +84,14 @@ pub fn after_resume(
     // A file that cannot be read is no reason to leave the others out: it is written anew.
     let before = kept(run).unwrap_or_default();
     // There may be as many cells as trials. Of several comparisons of a cell, the first counts.
-    let before: HashMap<CellKey<'_>, &Compared> = before.iter().rev().map(|it| (cell_of(it), it)).collect();
-    let running: HashSet<CellKey<'_>> = cells_run_now(record, finished);
+    let before: HashMap<&SnapshotCellId, &Compared> = before.iter().rev().map(|it| (&it.id, it)).collect();
+    let running = cells_run_now(record, finished);
     let mut all = Vec::new();
     let (mut not_replaced, mut unwritten) = (0_usize, Unwritten::default());
     for one in &placed {
         let mut compared = one.compared(mode.is_some());
-        let runs_now = running.contains(&(&*one.cell.case, &*one.cell.harness, one.cell.arm()));
-        let earlier = before.get(&cell_of(&compared)).filter(|_| !runs_now);
+        let runs_now = running.contains(&one.cell.id);
+        let earlier = before.get(&compared.id).filter(|_| !runs_now);
         let (was_accepted, was_rejected) = earlier.map_or((false, false), |it| (it.accepted, it.rejected));
         let is_new = matches!(one.accepted, Ok(None));
         if is_new && was_accepted && mode == Some(Mode::Update) {
@@ -161,8 +161,8 @@ pub fn of_shards(run: &RunFolder, shards: &[(RunFolder, RunRecord)]) -> Result<S
         all.extend(Acceptance::of(shard, record).accepted()?);
     }
     // The trials of a cell may be in several shards.
-    let mut seen: HashSet<CellKey<'_>> = HashSet::new();
-    let compared: Vec<Compared> = all.iter().filter(|it| seen.insert(cell_of(it))).cloned().collect();
+    let mut seen: HashSet<&SnapshotCellId> = HashSet::new();
+    let compared: Vec<Compared> = all.iter().filter(|it| seen.insert(&it.id)).cloned().collect();
     keep_over_earlier(run, &compared)?;
     Ok(SnapshotResults { compared, ..SnapshotResults::default() })
 }
@@ -176,7 +176,7 @@ fn keep_over_earlier(run: &RunFolder, all: &[Compared]) -> Result<(), CliError> 
 }
 
 /// Returns the cells with a trial that is not among those that had finished before.
-fn cells_run_now<'a>(record: &'a RunRecord, finished: &HashSet<TrialId>) -> HashSet<CellKey<'a>> {
+fn cells_run_now(record: &RunRecord, finished: &HashSet<TrialId>) -> HashSet<SnapshotCellId> {
     let ran = record.trials.iter().filter(|trial| trial.skip.is_none() && !finished.contains(&trial.id()));
-    ran.map(|trial| (&*trial.case, &*trial.harness, trial.arm_of())).collect()
+    ran.map(TrialRecord::snapshot_cell).collect()
 }

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use crate::case::Case;
 use crate::cli::grade::stored_traces;
 use crate::cli::{CliError, engine, inputs};
-use crate::ids::{ArmOf, without_copy};
+use crate::ids::{ArmOf, SnapshotCellId, without_copy};
 use crate::regular;
 use crate::run::folder::RunFolder;
 use crate::run::{RunRecord, integrity};
 use crate::snapshot::Shape;
-use crate::snapshot::compare::{self, Cell, Compared, PassedOver, State};
+use crate::snapshot::compare::{Cell, Compared, PassedOver, State};
 use crate::snapshot::normalise::{Watching, shows_nothing};
 use crate::snapshot::set::Accepted;
 use crate::snapshot::settings::SnapshotSettings;
@@ -36,7 +36,7 @@ pub struct Placed {
 
 impl Placed {
     fn new(cell: Cell, case: &Case) -> Result<Self, CliError> {
-        let file = store::file(&store::folder(&case.file), &cell.harness, cell.arm())?;
+        let file = store::file(&store::folder(&case.file), &cell.id.harness, cell.id.arm())?;
         let accepted = store::read(&file).map_err(|error| error.to_string());
         Ok(Self { cell, file, accepted })
     }
@@ -99,7 +99,7 @@ pub fn of_run(
     let mut names = HashSet::new();
     for trial in record.trials.iter().filter(|trial| trial.skip.is_none()) {
         let Some(case) = cases.get(&trial.case) else {
-            let name = compare::name(&trial.case, &trial.harness, trial.arm_of());
+            let name = trial.snapshot_cell().to_string();
             if names.insert(name.clone()) {
                 without_case.push(CellWithoutCase { case: trial.case.clone(), name });
             }
@@ -109,7 +109,7 @@ pub fn of_run(
         if !all && !file.exists() {
             continue;
         }
-        let cell = cells.of(case, &trial.harness, trial.arm_of());
+        let cell = cells.of(SnapshotCellId::new(&case.id, &trial.harness, trial.arm_of()), case);
         let second = without_copy(&trial.arm) != trial.arm && Some(&trial.arm) != trial.model.as_ref();
         let name = if second { format!("{} {}", trial.arm, trial.trial) } else { trial.trial.to_string() };
         let state = states.get(&trial.id());
@@ -133,7 +133,7 @@ pub fn of_run(
         }
     }
     let placed = cells.list.into_iter().filter_map(|cell| {
-        let case = cases.get(&cell.case)?;
+        let case = cases.get(&cell.id.case)?;
         Some(Placed::new(cell, case))
     });
     Ok((placed.collect::<Result<_, _>>()?, without_case))
@@ -167,7 +167,8 @@ pub fn of_traces(
         };
         let own = stored_traces::manifest(&header, catalog.as_ref()).name;
         let harness = harness.map_or(own, str::to_owned);
-        let cell = cells.of(case, &harness, ArmOf { model: header.model.requested.as_deref(), variant: None });
+        let arm = ArmOf { model: header.model.requested.as_deref(), variant: None };
+        let cell = cells.of(SnapshotCellId::new(&case.id, &harness, arm), case);
         let beside = from.as_deref().map(integrity::beside).unwrap_or_default();
         let shape = if beside.changed.is_some() {
             Err(Unread::changed(TRACE_CHANGED))
@@ -189,19 +190,16 @@ pub fn of_traces(
 #[derive(Default)]
 struct Cells {
     list: Vec<Cell>,
-    /// The places of the cells in the list, by case, harness, model and variant.
-    places: HashMap<(String, String, Option<String>, Option<String>), usize>,
+    /// The places of the cells in the list.
+    places: HashMap<SnapshotCellId, usize>,
 }
 
 impl Cells {
-    /// Returns the cell of that name, and adds it if needed. Two arms of one model are one cell.
-    fn of(&mut self, case: &Case, harness: &str, arm: ArmOf<'_>) -> &mut Cell {
-        let (model, variant) = (arm.model.map(str::to_owned), arm.variant.map(str::to_owned));
-        let key = (case.id.clone(), harness.to_owned(), model.clone(), variant.clone());
-        let at = *self.places.entry(key).or_insert_with(|| {
+    /// Returns a cell of the case, and adds it if needed.
+    fn of(&mut self, id: SnapshotCellId, case: &Case) -> &mut Cell {
+        let at = *self.places.entry(id.clone()).or_insert_with(|| {
             let (text, several) = (case.snapshot.text, case.snapshot.several);
-            let (case, harness) = (case.id.clone(), harness.to_owned());
-            self.list.push(Cell { case, harness, model, variant, text, several, ..Cell::default() });
+            self.list.push(Cell { id, text, several, ..Cell::default() });
             self.list.len() - 1
         });
         &mut self.list[at]

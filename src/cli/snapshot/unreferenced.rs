@@ -51,7 +51,6 @@ pub fn of_run(record: &RunRecord, cases: &HashMap<String, Arc<Case>>, placed: &[
     found
 }
 
-/// The known cells.
 struct KnownCells<'a> {
     record: &'a RunRecord,
     /// Ids of the run's cases by their files.
@@ -74,7 +73,7 @@ impl<'a> KnownCells<'a> {
 
     /// Returns the reason why no cell can refer to a snapshot beside a case.
     fn why_not(&self, case: &Path, accepted: &Accepted) -> Option<String> {
-        let harness = accepted.harness.as_str();
+        let harness = accepted.id.harness.as_str();
         let is_known = self.record.harnesses.iter().any(|it| it.name == harness)
             || self.catalog.as_ref().is_none_or(|catalog| catalog.get(harness).is_ok());
         if !is_known {
@@ -82,14 +81,14 @@ impl<'a> KnownCells<'a> {
         }
         // The id of a case that the run left out is unknown.
         let id = *self.ids.get(case)?;
-        if !same_case(&accepted.case, id) {
-            return Some(format!("it was accepted for the case `{}`, but is beside `{id}`", accepted.case));
+        if !same_case(&accepted.id.case, id) {
+            return Some(format!("it was accepted for the case `{}`, but is beside `{id}`", accepted.id.case));
         }
         let of_case = self.trials.get(id).map(Vec::as_slice).unwrap_or_default();
         let cells = || of_case.iter().filter(|trial| trial.harness == harness);
         // A run shows nothing about the arms of an experiment that it was not made from.
-        let models = accepted.variant.is_none() && self.whole && cells().next().is_some();
-        let model = accepted.model.as_deref().filter(|_| models)?;
+        let models = accepted.id.variant.is_none() && self.whole && cells().next().is_some();
+        let model = accepted.id.model.as_deref().filter(|_| models)?;
         let is_asked = cells().any(|trial| trial.model.as_deref() == Some(model));
         (!is_asked).then(|| format!("the run does not request model `{model}` from `{harness}`"))
     }

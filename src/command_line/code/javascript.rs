@@ -8,9 +8,9 @@ use regex::{Captures, NoExpand, Regex};
 use super::{end_of, unescaped, without_values};
 
 /// The maximum number of calls that are read.
-const MOST_CALLS: usize = 32;
+const MAX_CALLS: usize = 32;
 /// The maximum number of readings of a call.
-const MOST_READINGS: usize = 16;
+const MAX_READINGS: usize = 16;
 /// The maximum size in bytes of a call.
 const MAX_CALL_BYTES: usize = 1000;
 
@@ -27,7 +27,7 @@ pub(super) fn calls_with_values(code: &str) -> Vec<String> {
         LazyLock::new(|| Regex::new(r"\$\{\s*([A-Za-z_]\w*)\s*\}|[,(\[+]\s*(?:\.\.\.)?([A-Za-z_]\w*)\b").ok());
     let (Some(calls), Some(names)) = (CALLS.as_ref(), NAMES.as_ref()) else { return Vec::new() };
     let mut found = Vec::new();
-    for call in calls.find_iter(code).take(MOST_CALLS) {
+    for call in calls.find_iter(code).take(MAX_CALLS) {
         let rest = code.get(call.end()..).unwrap_or_default();
         let Some(end) = end_of_brackets(rest).filter(|end| *end <= MAX_CALL_BYTES) else { continue };
         let whole = code.get(call.start()..call.end() + end + 1).unwrap_or_default();
@@ -36,9 +36,9 @@ pub(super) fn calls_with_values(code: &str) -> Vec<String> {
             .filter_map(|found| Some(found.get(1).or_else(|| found.get(2))?.as_str()))
             .collect();
         let mut readings = vec![whole.to_owned()];
-        for name in used.into_iter().take(MOST_READINGS) {
+        for name in used.into_iter().take(MAX_READINGS) {
             let values = values(code, name).unwrap_or_default();
-            if values.is_empty() || values.len() * readings.len() > MOST_READINGS {
+            if values.is_empty() || values.len() * readings.len() > MAX_READINGS {
                 continue;
             }
             let with =
@@ -58,7 +58,7 @@ fn values(code: &str, name: &str) -> Option<Vec<String>> {
     let all = |form: &str| {
         let form = Regex::new(form).ok()?;
         let found = form.captures_iter(code).filter_map(|found| Some(found.get(1)?.as_str().to_owned()));
-        Some(found.take(MOST_READINGS).collect::<Vec<String>>())
+        Some(found.take(MAX_READINGS).collect::<Vec<String>>())
     };
     let mut values = all(&format!(r"\b(?:const|let|var)\s+{name}\s*=\s*({TEXT}|\[\s*{list}\])\s*(?:[;\n,]|$)"))?;
     let added = all(&format!(r"\b{name}\.push\(\s*({list})\)"))?.join(",");
@@ -70,7 +70,7 @@ fn values(code: &str, name: &str) -> Option<Vec<String>> {
     let arrow = format!(r"\b(?:const|let|var)\s+(\w+)\s*=\s*(?:async\s*)?\(?\s*(\.\.\.)?{name}\s*\)?\s*=>");
     let function = format!(r"\bfunction\s+(\w+)\s*\(\s*(\.\.\.)?{name}\s*\)");
     let functions = Regex::new(&format!("{arrow}|{function}")).ok()?;
-    for found in functions.captures_iter(code).take(MOST_READINGS) {
+    for found in functions.captures_iter(code).take(MAX_READINGS) {
         let Some(own) = found.get(1).or_else(|| found.get(3)) else { continue };
         let own = own.as_str();
         let has_all = found.get(2).or_else(|| found.get(4)).is_some();
@@ -93,10 +93,10 @@ pub(super) fn texts_of_loop(code: &str, name: &str) -> Option<(Vec<String>, Stri
     let each = format!(r"{list}\s*\.\s*(?:forEach|map)\(\s*(?:{name}|\(\s*{name}\s*\))\s*=>");
     let loops = Regex::new(&format!("{of}|{each}")).ok()?;
     let texts = Regex::new(text).ok()?;
-    let begins: String = loops.find_iter(code).take(MOST_READINGS).map(|found| found.as_str()).collect();
+    let begins: String = loops.find_iter(code).take(MAX_READINGS).map(|found| found.as_str()).collect();
     let inner = |text: &str| text.get(1..text.len() - 1).unwrap_or_default().to_owned();
     let shown: Vec<String> = texts.find_iter(&begins).map(|found| inner(found.as_str())).collect();
-    (!shown.is_empty()).then(|| (shown, loops.replacen(code, MOST_READINGS, NoExpand(" ")).into_owned()))
+    (!shown.is_empty()).then(|| (shown, loops.replacen(code, MAX_READINGS, NoExpand(" ")).into_owned()))
 }
 
 /// Returns code in which the functions of `child_process` that it gives other names are called by their own names:
@@ -112,8 +112,8 @@ pub(super) fn with_own_names(code: &str) -> String {
     });
     let (Some(imports), Some(renamed)) = (IMPORTS.as_ref(), RENAMED.as_ref()) else { return code.to_owned() };
     let mut shown = code.to_owned();
-    let names = imports.captures_iter(code).filter_map(|found| found.get(1)).take(MOST_READINGS);
-    for found in names.flat_map(|names| renamed.captures_iter(names.as_str()).take(MOST_READINGS)) {
+    let names = imports.captures_iter(code).filter_map(|found| found.get(1)).take(MAX_READINGS);
+    for found in names.flat_map(|names| renamed.captures_iter(names.as_str()).take(MAX_READINGS)) {
         let (_, [own, name]) = found.extract();
         if let Ok(calls) = Regex::new(&format!(r"(^|[^.\w$]){name}\s*\(")) {
             shown = calls.replace_all(&shown, format!("${{1}}{own}(")).into_owned();
@@ -173,7 +173,7 @@ pub(super) fn templates(program: &str, code: &str) -> Vec<String> {
     while let Some((before, behind)) = rest.split_once("$`").filter(|_| has_shell) {
         rest = behind;
         let is_name = before.ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '$');
-        if let Some(end) = end_of(behind, '`').filter(|_| !is_name && lines.len() < MOST_CALLS) {
+        if let Some(end) = end_of(behind, '`').filter(|_| !is_name && lines.len() < MAX_CALLS) {
             lines.push(unescaped(&without_values(behind.get(..end).unwrap_or_default())));
             rest = behind.get(end + 1..).unwrap_or_default();
         }

@@ -2,7 +2,7 @@
 
 use super::operands;
 
-/// Returns true if a script of `awk` has no more than functions and the block that runs before the input is read.
+/// Returns true if a script of `awk` consists only of functions and a `BEGIN` block, so that it reads no input.
 pub fn is_begin_alone(script: &str) -> bool {
     const BETWEEN: [char; 4] = ['␣', '␤', ' ', ';'];
     let mut rest = script.trim_start_matches(BETWEEN);

@@ -1,11 +1,12 @@
 //! What a program adds to the value of a variable: `NAME.append(…)`, `NAME.extend(…)`, `NAME += …`.
 
 use super::values::Value;
-use super::{MOST_TEXTS, Program};
+use super::{MAX_TEXTS, Program};
 use crate::command_line::runners::NOT_SHOWN;
 
 impl Program<'_> {
-    /// Returns values with what the code adds to them at a place. If the addition may come later or not at all, also without it.
+    /// Returns the values of a variable after an addition (`+=`) at a place. If the addition may come later or not at all, the
+    /// values without it are possible, too.
     pub(super) fn longer(
         &self,
         values: Vec<Value>,
@@ -22,7 +23,7 @@ impl Program<'_> {
             || self.around(at, name).0.trim_end().ends_with(':');
         let is_optional = is_in_branch || !is_before;
         let added = self.added(at, name, depth).filter(|_| first.is_some_and(|first| first < at));
-        let added = added.filter(|_| !is_optional || values.len() * 2 <= MOST_TEXTS);
+        let added = added.filter(|_| !is_optional || values.len() * 2 <= MAX_TEXTS);
         let is_optional = is_optional && added.is_some();
         self.has_choice.set(self.has_choice.get() || is_optional);
         let mut longer: Vec<Value> = Vec::new();

@@ -3,7 +3,7 @@
 use super::additions::is_extended;
 use super::expressions::{elements_of, is_name, part_of, split};
 use super::values::Value;
-use super::{MOST_TEXTS, Program};
+use super::{MAX_TEXTS, Program};
 use crate::command_line::runners::NOT_SHOWN;
 
 impl Program<'_> {
@@ -106,9 +106,9 @@ impl Program<'_> {
     }
 }
 
-/// Returns each list with each of the others behind it, or with a text that is not shown if there are too many.
+/// Returns all concatenations of a list with an added one. If there are too many, the added part is a text that is not shown.
 pub(super) fn joined(mut lists: Vec<Vec<String>>, added: Vec<Vec<String>>) -> Vec<Vec<String>> {
-    let is_shown = added.len() == 1 || !added.is_empty() && added.len() * lists.len() <= MOST_TEXTS;
+    let is_shown = added.len() == 1 || !added.is_empty() && added.len() * lists.len() <= MAX_TEXTS;
     let added = if is_shown { added } else { vec![vec![NOT_SHOWN.to_owned()]] };
     if let [only] = added.as_slice() {
         lists.iter_mut().for_each(|list| list.extend_from_slice(only));

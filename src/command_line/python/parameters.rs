@@ -6,7 +6,7 @@ use regex::Regex;
 
 use super::expressions::{is_in_name, is_name, split};
 use super::values::Value;
-use super::{MAX_IMPORTS, MOST_PLACES, Program};
+use super::{MAX_IMPORTS, MAX_PLACES, Program};
 
 impl Program<'_> {
     /// Returns the values that calls give to parameters with this name.
@@ -77,7 +77,7 @@ impl Program<'_> {
             let is_other = ["subprocess.", "sp.", "os."].iter().any(|module| before.ends_with(module));
             !is_other && !before.ends_with(is_in_name) && !behind.starts_with(is_in_name)
         });
-        places.take(MOST_PLACES).collect()
+        places.take(MAX_PLACES).collect()
     }
 }
 

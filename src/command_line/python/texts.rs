@@ -8,7 +8,7 @@ use super::expressions::{elements_of, end_of_expression, is_name, split};
 use super::lists::joined;
 use super::quotes::literal;
 use super::values::Value;
-use super::{MOST_TEXTS, Program};
+use super::{MAX_TEXTS, Program};
 use crate::command_line::runners::NOT_SHOWN;
 
 /// The places of values in a text before `%`.
@@ -126,14 +126,14 @@ impl Program<'_> {
     }
 }
 
-/// Returns each text with each of the others behind it, or with one that is not shown if there are too many.
+/// Returns all concatenations of a text with an added one. If there are too many, the added part is a text that is not shown.
 fn concatenated(mut texts: Vec<String>, added: &[String]) -> Vec<String> {
     match added {
         [only] => {
             texts.iter_mut().for_each(|text| text.push_str(only));
             texts
         }
-        added if !added.is_empty() && added.len() * texts.len() <= MOST_TEXTS => {
+        added if !added.is_empty() && added.len() * texts.len() <= MAX_TEXTS => {
             texts.iter().flat_map(|text| added.iter().map(move |behind| format!("{text}{behind}"))).collect()
         }
         _ => concatenated(texts, &[NOT_SHOWN.to_owned()]),

@@ -5,7 +5,7 @@ use super::expressions::is_in_name;
 use crate::command_line::code::Origin;
 
 /// The maximum number of lines between a call and the beginning of its function.
-const MOST_LINES: usize = 1024;
+const MAX_LINES: usize = 1024;
 
 impl Program<'_> {
     /// Returns true if nothing in a file shows that it runs the code at `at`: the code is in a function that the file does not name
@@ -14,7 +14,7 @@ impl Program<'_> {
     pub(super) fn is_unused(&self, at: usize) -> bool {
         const CALLED_BY_OTHERS: [&str; 5] = ["__", "test", "pytest_", "setup", "teardown"];
         let (mut indent, mut function, mut has_base, mut is_guarded) = (usize::MAX, None, false, false);
-        for line in self.masked.get(..at).unwrap_or_default().rsplit('\n').take(MOST_LINES) {
+        for line in self.masked.get(..at).unwrap_or_default().rsplit('\n').take(MAX_LINES) {
             let text = line.trim_start();
             let own = line.len() - text.len();
             if text.is_empty() || own >= indent {

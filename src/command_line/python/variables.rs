@@ -7,7 +7,7 @@ use regex::Regex;
 use super::additions::is_extended;
 use super::expressions::is_in_name;
 use super::values::Value;
-use super::{MOST_PLACES, Program};
+use super::{MAX_PLACES, Program};
 
 impl<'a> Program<'a> {
     /// Returns the values that the code gives to a variable.
@@ -35,7 +35,7 @@ impl<'a> Program<'a> {
         for &(at, expression) in assigned {
             values.extend(self.at(at, || self.values(expression, depth)));
         }
-        if places.len() > MOST_PLACES {
+        if places.len() > MAX_PLACES {
             values.push(Value::not_shown());
         }
         let first = assigned.first().map(|(at, _)| *at);
@@ -53,7 +53,7 @@ impl<'a> Program<'a> {
             let is_other = before.is_some_and(|c| is_in_name(c) || c == '.') || behind.is_some_and(is_in_name);
             !is_other
         });
-        places.take(MOST_PLACES + 1).collect()
+        places.take(MAX_PLACES + 1).collect()
     }
 
     /// Returns the part of a line before a name, and the code behind the name.

@@ -4,8 +4,8 @@ use std::mem;
 
 use super::evaluated::{hides_value, is_declaration};
 use super::groups::feeds;
-use super::{LONGEST_SOURCES, MAX_COMMANDS, MAX_DEPTH, MOST_SHIFTED, Open, Reader, Source, Typed};
-use crate::command_line::assignments::{Assignment, MOST_CHOSEN, assignment_of_all};
+use super::{MAX_COMMANDS, MAX_DEPTH, MAX_SHIFTED_ARGUMENTS, MAX_SOURCES_BYTES, Open, Reader, Source, Typed};
+use crate::command_line::assignments::{Assignment, MAX_CHOSEN_VARIABLES, assignment_of_all};
 use crate::command_line::code::{self, Call};
 use crate::command_line::expanded::{Argument, Program, expand, joined, text_for_arithmetic};
 use crate::command_line::powershell::{are_behind_value, is_comparison};
@@ -15,11 +15,11 @@ use crate::command_line::variables::{Value, Varying, has_code};
 use crate::command_line::{Choice, Dialect, is_shell};
 
 /// The maximum size in bytes of the texts of files that commands read or write.
-const LONGEST_CONTENTS: usize = 16 << 20;
+const MAX_CONTENTS_BYTES: usize = 16 << 20;
 /// The maximum number of commands of functions whose program is an argument.
-const MOST_CALLED: usize = 32;
+const MAX_CALLED_COMMANDS: usize = 32;
 /// The maximum size in bytes of the commands of a line.
-const LONGEST_COMMANDS: usize = 4 << 20;
+const MAX_COMMANDS_BYTES: usize = 4 << 20;
 
 /// Variables that tell programs which other programs to run.
 const OF_COMMANDS: [&str; 24] = [
@@ -72,139 +72,167 @@ pub(super) struct Streams {
     pub(super) is_added: bool,
     /// True if a redirection replaces the input, false if it is from the terminal, absent if there is none.
     pub(super) feeds: Option<bool>,
+    /// The text that a `<<<` of the command gives to it, if it is known.
+    pub(super) given: Option<String>,
 }
 
 impl Reader {
     /// Reads a command with its words, and returns what it prints, if its words show it.
     pub(super) fn finish(&mut self, open: Open<'_>, source: &Source) -> Option<String> {
-        let Open { words, redirections, reads_stream, is_fed, .. } = open;
-        if words.is_empty() && redirections.is_empty() {
+        if open.words.is_empty() && open.redirections.is_empty() {
             return None;
         }
         let is_around_fed = mem::replace(&mut self.is_fed, source.is_fed);
-        let printed = self.finish_words(&words, &redirections, (reads_stream, is_fed), source);
+        let printed = self.finish_words(&open, source);
         self.is_fed = is_around_fed;
         printed
     }
 
-    /// Reads a command. The two flags state that its input comes from another stream, and that its input is replaced or closed.
-    fn finish_words(
-        &mut self,
-        words: &[&Word],
-        redirections: &[&Redirection],
-        (reads_stream, is_fed): (bool, bool),
-        source: &Source,
-    ) -> Option<String> {
-        let mut streams = Streams { source: source.clone(), feeds: is_fed.then_some(true), ..Streams::default() };
-        streams.source.is_fed |= is_fed;
-        if reads_stream {
-            let text = Some(runners::NOT_SHOWN.to_owned());
-            streams.source = Source { form: None, text, is_fed: streams.source.is_fed };
-        }
-        let targets = || redirections.iter().map(|redirection| &redirection.target);
+    fn finish_words(&mut self, open: &Open<'_>, source: &Source) -> Option<String> {
+        let words = open.words.as_slice();
         // Bash runs the commands of this file before those of a script.
         let mut begins = words.iter().filter_map(|word| word.pieces.first());
         if begins.any(|piece| matches!(piece, Piece::Text { text, .. } if text.starts_with("BASH_ENV="))) {
             self.cut();
         }
-        // The text that the command's own redirection gives to it.
-        let mut given: Option<String> = None;
-        for redirection in redirections {
-            if !has_reader(&redirection.target) {
-                self.outputs(&redirection.target.pieces);
-            }
-            let target = expand(&redirection.target, &self.variables);
-            let text = target.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
-            let sign = match redirection.way {
-                Way::From => "<",
-                Way::To => ">",
-                Way::Append => ">>",
-                Way::Text => "<<<",
-            };
-            // A file with one of several names is shown with all of them.
-            let mut texts = vec![text.clone()];
-            let varying = self.variables.varying(&[&redirection.target], redirection.way != Way::Text);
-            if let Some(varying) = varying.filter(|varying| !varying.is_loop) {
-                texts = varying
-                    .values
-                    .iter()
-                    .flat_map(|value| {
-                        self.variables.choose(&varying.name, value.clone());
-                        expand(&redirection.target, &self.variables).into_iter().map(|word| word.text)
-                    })
-                    .collect();
-                self.variables.restore(varying);
-            }
-            streams.forms.extend(texts.iter().map(|text| format!("{sign}{}", joined(text))));
-            streams.feeds = feeds(redirection, &text).or(streams.feeds);
-            let is_fed = streams.feeds.unwrap_or(streams.source.is_fed);
-            match redirection.way {
-                Way::Text => {
-                    given = Some(text.clone()).filter(|_| target.iter().all(Argument::is_known));
-                    streams.source = Source { form: None, text: Some(text), is_fed };
-                }
-                Way::From => {
-                    let file = self.text_of_file(&text);
-                    streams.reads_file = file.is_some();
-                    let text = target.into_iter().next().and_then(|word| word.content).or(file);
-                    streams.source = Source { form: None, text, is_fed };
-                }
-                Way::To | Way::Append => {
-                    (streams.written, streams.is_added) = (Some(text), redirection.way == Way::Append);
-                }
-            }
-        }
-        streams.forms.extend(streams.source.form.iter().map(|form| format!("<|{form}")));
-        let printed = if words.iter().copied().chain(targets()).any(has_reader) {
-            let words: Vec<Argument> = words.iter().flat_map(|word| expand(word, &self.variables)).collect();
-            runners::printed(&words, streams.source.text.as_deref())
-        } else {
-            None
-        };
-        for word in words.iter().copied().chain(targets().filter(|target| has_reader(target))) {
-            self.outputs_of(&word.pieces, printed.as_deref());
-        }
+        let streams = self.streams_of(open, source);
+        self.outputs_of_command(open, &streams);
         let assigned: Vec<_> = words.iter().map_while(|word| assignment_of_all(word, &mut self.variables)).collect();
         for word in words.iter().take(assigned.len()) {
             self.target(&text_for_arithmetic(&word.pieces));
         }
         let named = words.get(assigned.len()..).unwrap_or_default();
         self.found.others.extend(assigned.iter().map(|assignment| assignment.form.clone()));
-        let is_own = |name: &str| self.functions.contains_key(name) || self.aliases.contains_key(name);
-        let program = named.first().and_then(|word| word.plain());
-        let is_alone = program.is_some_and(|name| ALONE.contains(&name) && !is_own(name));
-        for assignment in assigned.iter().filter(|_| !is_alone) {
-            self.command_of_variable(&assignment.name, assignment.value.text());
-        }
+        self.commands_of_variables(&assigned, named);
         if named.is_empty() {
-            self.found.changes_shell |= !assigned.is_empty();
-            if !streams.forms.is_empty() {
-                let form = format!(": {}", streams.forms.join(" "));
-                self.note_words(&form, &[], streams.forms.len());
-                self.found.commands.push(form);
-            }
-            assigned.into_iter().for_each(|assignment| self.variables.assign(assignment));
+            self.assign_alone(assigned, &streams);
             return None;
         }
         if named.first().and_then(|word| word.plain()).is_some_and(is_declaration) {
-            let is_hidden = named.iter().filter_map(|word| word.plain()).any(hides_value);
-            for word in named {
-                match (assignment_of_all(word, &mut self.variables), word.plain()) {
-                    (Some(assignment), _) => {
-                        self.found.others.push(assignment.form.clone());
-                        if is_hidden {
-                            self.variables.hide(&assignment.name);
-                        }
-                        self.variables.assign(assignment);
-                    }
-                    (None, Some(name)) if is_hidden && is_name(name) => self.variables.hide(name),
-                    _ => {}
-                }
-            }
+            self.declare(named);
         }
         let printed = self.each(named, &streams);
-        self.read_into_variable(named, given.as_deref());
+        self.read_into_variable(named, streams.given.as_deref());
         printed
+    }
+
+    /// Returns the input and the output of a command. `source` is its input without its redirections.
+    fn streams_of(&mut self, open: &Open<'_>, source: &Source) -> Streams {
+        let is_fed = open.is_fed;
+        let mut streams = Streams { source: source.clone(), feeds: is_fed.then_some(true), ..Streams::default() };
+        streams.source.is_fed |= is_fed;
+        if open.reads_stream {
+            let text = Some(runners::NOT_SHOWN.to_owned());
+            streams.source = Source { form: None, text, is_fed: streams.source.is_fed };
+        }
+        for redirection in &open.redirections {
+            self.redirect(redirection, &mut streams);
+        }
+        streams.forms.extend(streams.source.form.iter().map(|form| format!("<|{form}")));
+        streams
+    }
+
+    /// Reads a redirection of a command, and adds it to the command's streams.
+    fn redirect(&mut self, redirection: &Redirection, streams: &mut Streams) {
+        if !has_reader(&redirection.target) {
+            self.outputs(&redirection.target.pieces);
+        }
+        let target = expand(&redirection.target, &self.variables);
+        let text = target.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
+        let sign = match redirection.way {
+            Way::From => "<",
+            Way::To => ">",
+            Way::Append => ">>",
+            Way::Text => "<<<",
+        };
+        let texts = self.texts_of_target(redirection).unwrap_or_else(|| vec![text.clone()]);
+        streams.forms.extend(texts.iter().map(|text| format!("{sign}{}", joined(text))));
+        streams.feeds = feeds(redirection, &text).or(streams.feeds);
+        let is_fed = streams.feeds.unwrap_or(streams.source.is_fed);
+        match redirection.way {
+            Way::Text => {
+                streams.given = Some(text.clone()).filter(|_| target.iter().all(Argument::is_known));
+                streams.source = Source { form: None, text: Some(text), is_fed };
+            }
+            Way::From => {
+                let file = self.text_of_file(&text);
+                streams.reads_file = file.is_some();
+                let text = target.into_iter().next().and_then(|word| word.content).or(file);
+                streams.source = Source { form: None, text, is_fed };
+            }
+            Way::To | Way::Append => {
+                (streams.written, streams.is_added) = (Some(text), redirection.way == Way::Append);
+            }
+        }
+    }
+
+    /// Returns the names of a file that has one of several: it is shown with all of them.
+    fn texts_of_target(&mut self, redirection: &Redirection) -> Option<Vec<String>> {
+        let varying = self.variables.varying(&[&redirection.target], redirection.way != Way::Text);
+        let varying = varying.filter(|varying| !varying.is_loop)?;
+        let mut texts = Vec::new();
+        for value in &varying.values {
+            self.variables.choose(&varying.name, value.clone());
+            texts.extend(expand(&redirection.target, &self.variables).into_iter().map(|word| word.text));
+        }
+        self.variables.restore(varying);
+        Some(texts)
+    }
+
+    /// Reads the commands in substitutions of a command's words. Those in `>(…)` read what the command prints.
+    fn outputs_of_command(&mut self, open: &Open<'_>, streams: &Streams) {
+        let words = || open.words.iter().copied();
+        let targets = || open.redirections.iter().map(|redirection| &redirection.target);
+        let printed = if words().chain(targets()).any(has_reader) {
+            let words: Vec<Argument> = words().flat_map(|word| expand(word, &self.variables)).collect();
+            runners::printed(&words, streams.source.text.as_deref())
+        } else {
+            None
+        };
+        for word in words().chain(targets().filter(|target| has_reader(target))) {
+            self.outputs_of(&word.pieces, printed.as_deref());
+        }
+    }
+
+    /// Reads the commands in variables that are set for a command. `named` are its words, from the program on.
+    fn commands_of_variables(&mut self, assigned: &[Assignment], named: &[&Word]) {
+        let is_own = |name: &str| self.functions.contains_key(name) || self.aliases.contains_key(name);
+        let program = named.first().and_then(|word| word.plain());
+        if program.is_some_and(|name| ALONE.contains(&name) && !is_own(name)) {
+            return;
+        }
+        for assignment in assigned {
+            self.command_of_variable(&assignment.name, assignment.value.text());
+        }
+    }
+
+    /// Assigns the variables of a command without a program, which may have redirections.
+    fn assign_alone(&mut self, assigned: Vec<Assignment>, streams: &Streams) {
+        self.found.changes_shell |= !assigned.is_empty();
+        if !streams.forms.is_empty() {
+            let form = format!(": {}", streams.forms.join(" "));
+            self.note_words(&form, &[], streams.forms.len());
+            self.found.commands.push(form);
+        }
+        assigned.into_iter().for_each(|assignment| self.variables.assign(assignment));
+    }
+
+    /// Assigns the variables of a declaration, such as `export` or `local`.
+    fn declare(&mut self, words: &[&Word]) {
+        let is_hidden = words.iter().filter_map(|word| word.plain()).any(hides_value);
+        for word in words {
+            match (assignment_of_all(word, &mut self.variables), word.plain()) {
+                (Some(assignment), _) => {
+                    self.found.others.push(assignment.form.clone());
+                    if is_hidden {
+                        self.variables.hide(&assignment.name);
+                    }
+                    self.variables.assign(assignment);
+                }
+                (None, Some(name)) if is_hidden && is_name(name) => self.variables.hide(name),
+                _ => {}
+            }
+        }
     }
 
     /// Sets the variable that `read NAME <<< TEXT` sets.
@@ -223,7 +251,7 @@ impl Reader {
 
     /// Returns the text of a file that the line writes.
     fn text_of_file(&mut self, path: &str) -> Option<String> {
-        let left = LONGEST_CONTENTS.saturating_sub(self.contents);
+        let left = MAX_CONTENTS_BYTES.saturating_sub(self.contents);
         let text = self.variables.file(path)?;
         let text = (text.len() <= left).then(|| text.into_owned());
         match &text {
@@ -236,7 +264,7 @@ impl Reader {
     /// Reads a command once for each value of its variables.
     pub(super) fn each(&mut self, words: &[&Word], streams: &Streams) -> Option<String> {
         let has_room = self.depth < MAX_DEPTH && !self.is_full();
-        match self.variables.varying(words, has_room && self.chosen < MOST_CHOSEN) {
+        match self.variables.varying(words, has_room && self.chosen < MAX_CHOSEN_VARIABLES) {
             Some(varying) if has_room => return self.each_value(varying, words, streams),
             // No loop is read further.
             Some(_) => self.read = MAX_COMMANDS,
@@ -297,7 +325,7 @@ impl Reader {
         let edited = edited.iter().map(|(file, text)| (file.clone(), text.as_str()));
         for (file, text) in texts.chain(runners::copied(arguments)).chain(edited) {
             self.contents += text.len();
-            if self.contents > LONGEST_CONTENTS {
+            if self.contents > MAX_CONTENTS_BYTES {
                 self.cut();
                 break;
             }
@@ -345,7 +373,7 @@ impl Reader {
 
     /// Returns true if no more commands are read.
     pub(super) fn is_full(&self) -> bool {
-        self.read >= MAX_COMMANDS || self.size > LONGEST_COMMANDS
+        self.read >= MAX_COMMANDS || self.size > MAX_COMMANDS_BYTES
     }
 
     /// Returns true if a word may begin with a variable of PowerShell: `$x.Count`, `"$($x.Name)"`. One that the line sets as Bash
@@ -379,18 +407,12 @@ impl Reader {
             self.note_words(&form, rest, streams.forms.len());
             self.found.others.push(form);
         }
-        // The code that an interpreter gets by a pipe, or in a file that the line writes.
-        let is_hidden = streams.source.form.is_some() || streams.reads_file;
-        let piped = streams.source.text.as_deref().filter(|_| is_hidden);
-        let program_file = rest.iter().find(|word| !word.text.starts_with('-'));
-        let written = || program_file.and_then(|word| word.content.as_deref());
-        let runs_code = code::is_interpreter(&name) && !code::is_check(&name, rest);
-        let piped = piped.filter(|_| code::is_program(&name, rest)).or_else(written).filter(|_| runs_code);
-        let piped = piped.map(|text| format!(" <<<{}", joined(text))).unwrap_or_default();
+        let piped = code_of_interpreter(&name, rest, streams).map(|text| format!(" <<<{}", joined(text)));
+        let piped = piped.unwrap_or_default();
         let form = format!("{name}{behind}{piped}");
         self.note_words(&form, rest, streams.forms.len() + usize::from(!piped.is_empty()));
         self.size += form.len();
-        if self.size > LONGEST_COMMANDS {
+        if self.size > MAX_COMMANDS_BYTES {
             return self.cut();
         }
         // Within a function, these are the words that it is called with.
@@ -410,26 +432,65 @@ impl Reader {
                 reader.script(text, streams.source.clone(), false);
             });
         }
-        let Program::Named(name) = program else {
-            self.runs_arguments |= is_known_later;
-            if is_known_later && !first.is_quoted {
-                self.evaluated.insert(first.text.trim_start_matches('$').parse().unwrap_or_default());
+        match program {
+            Program::Named(name) => self.named_program(name, rest, streams),
+            Program::Output | Program::Unknown => self.unknown_program(arguments, is_known_later),
+        }
+    }
+
+    /// Records a command whose program is not shown. If `is_known_later` is true, the program is an argument of the function that
+    /// contains the command.
+    fn unknown_program(&mut self, arguments: &[Argument], is_known_later: bool) {
+        let Some((first, rest)) = arguments.split_first() else { return };
+        self.runs_arguments |= is_known_later;
+        if is_known_later && !first.is_quoted {
+            self.evaluated.insert(first.text.trim_start_matches('$').parse().unwrap_or_default());
+        }
+        if is_known_later && !self.called.iter().any(|words| words == arguments) {
+            let number = first.text.trim_start_matches('$').parse::<usize>().unwrap_or_default();
+            self.runs_first |= number <= 1;
+            match self.called.len() < MAX_CALLED_COMMANDS {
+                true => self.called.push(arguments.to_vec()),
+                false => self.cut(),
             }
-            if is_known_later && !self.called.iter().any(|words| words == arguments) {
-                let number = first.text.trim_start_matches('$').parse::<usize>().unwrap_or_default();
-                self.runs_first |= number <= 1;
-                match self.called.len() < MOST_CALLED {
-                    true => self.called.push(arguments.to_vec()),
-                    false => self.cut(),
-                }
-            }
-            self.found.has_unknown |= !is_known_later;
-            let word = |index: usize| rest.get(index).map_or("", |word| word.text.as_str());
-            let is_alone = first.text.contains('=') || rest.is_empty() || are_behind_value(word(0), word(1));
-            self.is_posix |= first.text.starts_with('$') && !(is_alone && self.may_be_value(first));
-            return;
-        };
+        }
+        self.found.has_unknown |= !is_known_later;
+        let word = |index: usize| rest.get(index).map_or("", |word| word.text.as_str());
+        let is_alone = first.text.contains('=') || rest.is_empty() || are_behind_value(word(0), word(1));
+        self.is_posix |= first.text.starts_with('$') && !(is_alone && self.may_be_value(first));
+    }
+
+    /// Reads what a program does to the shell, and the commands that it runs.
+    fn named_program(&mut self, name: &str, rest: &[Argument], streams: &Streams) {
         self.depth += 1;
+        self.change_shell(name, rest, streams);
+        let closed = runners::closes_input(name, rest).then(|| {
+            let mut closed = streams.clone();
+            closed.source.is_fed = true;
+            closed
+        });
+        let streams = closed.as_ref().unwrap_or(streams);
+        for inner in runners::inner(name, rest, streams.source.text.as_deref()) {
+            match inner {
+                Inner::Words(words) => self.command(words, streams),
+                Inner::Split(words) => self.command(&words, streams),
+                Inner::Script { text, arguments } => self.inner_script(name, &text, arguments, streams),
+            }
+        }
+        // Words in a program of another language may be no commands, so what is unknown about them counts for nothing.
+        let code = code::command_lines(name, rest, streams.source.text.as_deref());
+        let has_unknown = self.found.has_unknown || code.has_unknown;
+        self.other_shell(|reader| {
+            let source = || Source::unseen(streams.source.is_fed);
+            code.lines.iter().for_each(|line| reader.script(line, source(), false));
+            reader.found.has_unknown = has_unknown || reader.is_cut;
+            code.calls.iter().for_each(|call| reader.call(call, streams.source.is_fed));
+        });
+        self.depth -= 1;
+    }
+
+    /// Records what a program does to the variables, functions, aliases and the input of the shell.
+    fn change_shell(&mut self, name: &str, rest: &[Argument], streams: &Streams) {
         if self.functions.contains_key(name) {
             self.note_call(name, streams);
         }
@@ -459,48 +520,28 @@ impl Reader {
         self.reads_code |= is_reader && streams.source.text.as_deref().is_some_and(has_code);
         self.feeds |= name == "exec" && rest.is_empty() && streams.source.text.is_some();
         self.waits |= streams.source.text.is_none() && streams.source.form.is_none() && reads_commands(name, rest);
-        let closed = runners::closes_input(name, rest).then(|| {
-            let mut closed = streams.clone();
-            closed.source.is_fed = true;
-            closed
-        });
-        let streams = closed.as_ref().unwrap_or(streams);
-        for inner in runners::inner(name, rest, streams.source.text.as_deref()) {
-            match inner {
-                Inner::Words(words) => self.command(words, streams),
-                Inner::Split(words) => self.command(&words, streams),
-                Inner::Script { text, arguments } => {
-                    // A shell that reads its commands leaves nothing to read.
-                    let is_read = streams.source.text.as_ref() == Some(&text);
-                    let source = if is_read { Source::unseen(streams.source.is_fed) } else { streams.source.clone() };
-                    let read = |reader: &mut Self| {
-                        if !arguments.is_empty() {
-                            reader.variables.set_arguments(arguments, false);
-                        }
-                        reader.script(&text, source, true);
-                    };
-                    match name {
-                        "eval" | "." | "source" => read(self),
-                        "trap" => {
-                            let own = self.variables.branches();
-                            read(self);
-                            self.variables.undo(&own);
-                        }
-                        _ => self.other_shell(read),
-                    }
-                }
+    }
+
+    /// Reads a text that a program runs in a shell: in this one, as `eval` does, or in another one.
+    fn inner_script(&mut self, program: &str, text: &str, arguments: &[Argument], streams: &Streams) {
+        // A shell that reads its commands leaves nothing to read.
+        let is_read = streams.source.text.as_deref() == Some(text);
+        let source = if is_read { Source::unseen(streams.source.is_fed) } else { streams.source.clone() };
+        let read = |reader: &mut Self| {
+            if !arguments.is_empty() {
+                reader.variables.set_arguments(arguments, false);
             }
+            reader.script(text, source, true);
+        };
+        match program {
+            "eval" | "." | "source" => read(self),
+            "trap" => {
+                let own = self.variables.branches();
+                read(self);
+                self.variables.undo(&own);
+            }
+            _ => self.other_shell(read),
         }
-        // Words in a program of another language may be no commands, so what is unknown about them counts for nothing.
-        let code = code::command_lines(name, rest, streams.source.text.as_deref());
-        let has_unknown = self.found.has_unknown || code.has_unknown;
-        self.other_shell(|reader| {
-            let source = || Source::unseen(streams.source.is_fed);
-            code.lines.iter().for_each(|line| reader.script(line, source(), false));
-            reader.found.has_unknown = has_unknown || reader.is_cut;
-            code.calls.iter().for_each(|call| reader.call(call, streams.source.is_fed));
-        });
-        self.depth -= 1;
     }
 
     /// Reads commands of another shell, which has not the functions of this one and does not change its variables.
@@ -558,16 +599,16 @@ impl Reader {
             self.script(&text, streams.source.clone(), true);
         }
         for words in self.called.clone() {
-            if self.is_full() || self.sources > LONGEST_SOURCES {
+            if self.is_full() || self.sources > MAX_SOURCES_BYTES {
                 break;
             }
-            for dropped in 0..=self.shifted.min(MOST_SHIFTED) {
+            for dropped in 0..=self.shifted.min(MAX_SHIFTED_ARGUMENTS) {
                 let words = with_arguments(&words, arguments.get(dropped..).unwrap_or_default());
                 self.command(&words, streams);
             }
         }
         if self.shifted > 0 {
-            for dropped in 1..arguments.len().min(MOST_SHIFTED + 1) {
+            for dropped in 1..arguments.len().min(MAX_SHIFTED_ARGUMENTS + 1) {
                 let has_unknown = self.found.has_unknown;
                 self.command(arguments.get(dropped..).unwrap_or_default(), streams);
                 if dropped > self.shifted {
@@ -578,7 +619,7 @@ impl Reader {
         self.runs_arguments = true;
         let run = self.take_from(before);
         self.sources += run.iter().map(String::len).sum::<usize>();
-        if self.found.possible.len() >= MAX_COMMANDS || self.sources > LONGEST_SOURCES {
+        if self.found.possible.len() >= MAX_COMMANDS || self.sources > MAX_SOURCES_BYTES {
             return self.cut();
         }
         self.found.possible.extend(run);
@@ -598,7 +639,7 @@ impl Reader {
         let words = arguments.iter().map(|word| word.text.as_str());
         let line = [text.as_str()].into_iter().chain(words).collect::<Vec<_>>().join(" ");
         self.sources += line.len();
-        if self.found.possible.len() >= MAX_COMMANDS || self.sources > LONGEST_SOURCES {
+        if self.found.possible.len() >= MAX_COMMANDS || self.sources > MAX_SOURCES_BYTES {
             return self.cut();
         }
         let before = self.found.commands.len();
@@ -617,7 +658,7 @@ impl Reader {
         // Of an unknown value, the commands are unknown. `LESSOPEN='|lesspipe %s'` begins a pipe.
         let text = text.unwrap_or(runners::NOT_SHOWN).trim_start_matches(['|', '-']);
         self.sources += text.len();
-        if self.found.possible.len() >= MAX_COMMANDS || self.sources > LONGEST_SOURCES {
+        if self.found.possible.len() >= MAX_COMMANDS || self.sources > MAX_SOURCES_BYTES {
             return self.cut();
         }
         let before = self.found.commands.len();
@@ -645,6 +686,16 @@ impl Reader {
         self.definitions.retain(|(_, body)| body.end <= from);
         self.found.commands.split_off(from)
     }
+}
+
+/// Returns the code that an interpreter gets by a pipe, or in a file that the line writes.
+fn code_of_interpreter<'a>(name: &str, rest: &'a [Argument], streams: &'a Streams) -> Option<&'a str> {
+    let is_hidden = streams.source.form.is_some() || streams.reads_file;
+    let piped = streams.source.text.as_deref().filter(|_| is_hidden);
+    let program_file = rest.iter().find(|word| !word.text.starts_with('-'));
+    let written = || program_file.and_then(|word| word.content.as_deref());
+    let runs_code = code::is_interpreter(name) && !code::is_check(name, rest);
+    piped.filter(|_| code::is_program(name, rest)).or_else(written).filter(|_| runs_code)
 }
 
 /// Returns the words of a command of a function, with the arguments of a call in their places.

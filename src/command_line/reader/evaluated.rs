@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use super::{MAX_COMMANDS, MOST_SHIFTED, Reader};
+use super::{MAX_COMMANDS, MAX_SHIFTED_ARGUMENTS, Reader};
 use crate::command_line::expanded::{Argument, Program, expand, joined, text_for_arithmetic};
 use crate::command_line::tokens::{Operator, Piece, Token, is_name};
 
@@ -171,7 +171,7 @@ impl Reader {
                 if self.variables.is_set("@") {
                     self.variables.forget_arguments();
                 }
-                self.shifted = self.shifted.saturating_add(count.unwrap_or(MOST_SHIFTED));
+                self.shifted = self.shifted.saturating_add(count.unwrap_or(MAX_SHIFTED_ARGUMENTS));
             }
             _ => {}
         }

@@ -12,11 +12,11 @@ use crate::command_line::tokens::{Operator, Piece, Redirection, Token, Way, Word
 use crate::command_line::variables::{Branches, has_code};
 
 /// The maximum number of variables that a function changes.
-const MOST_CHANGED: usize = 256;
+const MAX_CHANGED_VARIABLES: usize = 256;
 /// The maximum number of tokens that are searched for later changes of variables.
-const MOST_EXPECTED: usize = 1 << 20;
+const MAX_SEARCHED_TOKENS: usize = 1 << 20;
 /// The maximum depth of calls of functions that are read.
-const MOST_CALLS: usize = 4;
+const MAX_CALL_DEPTH: usize = 4;
 
 /// A group of commands: `{ …; }`, `(…)`, a loop, or `if`.
 #[derive(Debug)]
@@ -104,7 +104,7 @@ impl Reader {
                 let mut changed = self.variables.undo(&body);
                 changed.retain(|name, _| !is_argument(name));
                 self.variables.undo(&own);
-                if changed.len() > MOST_CHANGED {
+                if changed.len() > MAX_CHANGED_VARIABLES {
                     self.cut();
                 } else {
                     self.functions.entry(name.clone()).or_default().extend(changed);
@@ -181,7 +181,7 @@ impl Reader {
         let first = arguments.first().filter(|first| first.is_known() && first.content.is_none())?;
         let (_, body) = self.bodies.iter().rev().find(|(name, _)| *name == first.text)?;
         let is_recursive = self.read_functions.contains(&first.text);
-        let has_room = self.read_functions.len() < MOST_CALLS && self.depth + 2 < MAX_DEPTH && !self.is_full();
+        let has_room = self.read_functions.len() < MAX_CALL_DEPTH && self.depth + 2 < MAX_DEPTH && !self.is_full();
         body.clone().filter(|_| !is_recursive && has_room)
     }
 
@@ -234,7 +234,7 @@ impl Reader {
         let mut before: Option<&Token> = None;
         for token in tokens {
             self.expected += 1;
-            if self.expected > MOST_EXPECTED {
+            if self.expected > MAX_SEARCHED_TOKENS {
                 self.cut();
                 return true;
             }

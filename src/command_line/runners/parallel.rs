@@ -1,11 +1,11 @@
 //! The commands that GNU `parallel` runs.
 
-use super::{Inner, LONGEST_OUTPUT, NOT_SHOWN, behind_options, text_of};
+use super::{Inner, MAX_OUTPUT_BYTES, NOT_SHOWN, behind_options, text_of};
 use crate::command_line::expanded::Argument;
 use crate::text::shell_word;
 
 /// The maximum number of commands that are made of the arguments behind `:::`.
-const MOST_COMMANDS: usize = 64;
+const MAX_COMMANDS: usize = 64;
 /// Places for a part of an argument, and for the number of the command.
 const PARTS: [&str; 6] = ["{.}", "{/}", "{//}", "{/.}", "{#}", "{%}"];
 
@@ -54,7 +54,7 @@ pub(super) fn commands<'a>(arguments: &'a [Argument], input: Option<&str>) -> Ve
     }
     let rows = rows(&lists);
     let size: usize = text.len() + run.iter().map(|word| word.text.len()).sum::<usize>();
-    let most = if size.saturating_mul(rows.len()) > LONGEST_OUTPUT { 0 } else { MOST_COMMANDS };
+    let most = if size.saturating_mul(rows.len()) > MAX_OUTPUT_BYTES { 0 } else { MAX_COMMANDS };
     let made = rows.iter().take(most).map(|row| Inner::text(with_arguments(&text, row)));
     let unread = (rows.len() > most).then(|| Inner::text(NOT_SHOWN.to_owned()));
     made.chain(unread).collect()
@@ -78,7 +78,7 @@ fn rows<'a>(lists: &[Vec<&'a Argument>]) -> Vec<Vec<&'a Argument>> {
     let mut rows: Vec<Vec<&Argument>> = vec![Vec::new()];
     for list in lists {
         let longer = rows.iter().flat_map(|row| list.iter().map(|word| [row.as_slice(), &[*word]].concat()));
-        rows = longer.take(MOST_COMMANDS + 1).collect();
+        rows = longer.take(MAX_COMMANDS + 1).collect();
     }
     rows
 }

@@ -1,7 +1,7 @@
 //! What `echo`, `printf`, `cat`, `sed`, `tee` and `dd` print.
 
 use super::sed::printed_by_sed;
-use super::{LONGEST_OUTPUT, NOT_SHOWN, own, text_of, without_end_of_options};
+use super::{MAX_OUTPUT_BYTES, NOT_SHOWN, own, text_of, without_end_of_options};
 use crate::command_line::expanded::Argument;
 
 /// Returns what a command prints, if its words show it.
@@ -19,7 +19,7 @@ pub(in crate::command_line) fn printed(words: &[Argument], input: Option<&str>) 
         "cat" => {
             let text: String = rest.iter().filter_map(|file| file.content.as_deref()).collect();
             let is_shown = !text.is_empty();
-            is_shown.then(|| if text.len() > LONGEST_OUTPUT { NOT_SHOWN.to_owned() } else { text })
+            is_shown.then(|| if text.len() > MAX_OUTPUT_BYTES { NOT_SHOWN.to_owned() } else { text })
         }
         "sed" | "gsed" => printed_by_sed(rest, input),
         "tee" => input.map(str::to_owned),
@@ -51,7 +51,7 @@ fn formatted(arguments: &[Argument]) -> String {
             parts = behind.get(sign.len_utf8()..).unwrap_or_default();
         }
         text.push_str(&unescaped(parts));
-        if text.len() > LONGEST_OUTPUT {
+        if text.len() > MAX_OUTPUT_BYTES {
             return NOT_SHOWN.to_owned();
         }
         if rest.is_empty() || rest.len() == before {

@@ -20,13 +20,10 @@ const UNKNOWN_KEY: &str = "the key is not known, and may change what is checked"
 
 /// A grader as its file describes it.
 pub struct Source {
-    /// The file.
     pub file: PathBuf,
     /// The key in the file; empty for a file of its own.
     pub key: String,
-    /// The name.
     pub name: String,
-    /// The keys.
     pub keys: Map<String, Value>,
     /// The text below the front matter.
     pub body: String,
@@ -364,9 +361,7 @@ fn tool_order(source: &Source) -> Result<Translated, Refused<&'static str>> {
 fn file_exists(source: &Source, has_files: bool, notes: &mut Vec<Note>) -> Result<Translated, Refused<&'static str>> {
     let path = source.text("path").ok_or(("path", "there is no path".to_owned()))?;
     let path = path.strip_prefix("./").unwrap_or(path);
-    if let Some(why) = paths::leaves(Path::new(path)) {
-        return Err(("path", format!("the path {why}")));
-    }
+    paths::inside(Path::new(path)).map_err(|why| ("path", format!("the path {why}")))?;
     if path.parse::<PathGlob>().is_err() {
         return Err(("path", "this is not a glob".to_owned()));
     }

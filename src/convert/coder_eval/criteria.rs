@@ -204,10 +204,8 @@ impl Reader<'_> {
     fn path(&self) -> Result<String, Refused> {
         let path = self.text("path")?;
         let clean = path.trim_start_matches("./").to_owned();
-        match paths::leaves(std::path::Path::new(&clean)) {
-            None => Ok(clean),
-            Some(why) => Err(refused("path", format!("the path {why}"))),
-        }
+        paths::inside(std::path::Path::new(&clean)).map_err(|why| refused("path", format!("the path {why}")))?;
+        Ok(clean)
     }
 
     fn plain_path(&self) -> Result<String, Refused> {

@@ -10,15 +10,14 @@ use super::super::{python, source, typed};
 use crate::yaml::{self, Step, StepPart, YamlError};
 
 /// The maximum number of rows.
-const MOST_ROWS: usize = 10_000;
+const MAX_ROWS: usize = 10_000;
 /// The maximum number of rows in whose text places are searched: the search parses the file again for each value.
-const MOST_SEARCHED: usize = 1_000;
+const MAX_SEARCHED_ROWS: usize = 1_000;
 /// The begin of a place that a row fills.
 const MARK: &str = "${row.";
 
 /// A row of a dataset.
 pub struct Row {
-    /// The id.
     pub id: String,
     columns: Map<String, Value>,
     /// The position in `dataset.rows`, from 0; `None` for a row of a JSON Lines file.
@@ -44,7 +43,7 @@ impl TaskText {
     /// Returns what is written for a value of a row, if its place is found.
     fn written(&self, row: usize, name: &str) -> Option<String> {
         let steps = [Step::Key("dataset"), Step::Key("rows"), Step::Item(row), Step::Key(name)];
-        let place = (row < MOST_SEARCHED).then(|| yaml::find(&self.text, &steps, StepPart::Value)).flatten()?;
+        let place = (row < MAX_SEARCHED_ROWS).then(|| yaml::find(&self.text, &steps, StepPart::Value)).flatten()?;
         self.text.get(place).map(str::to_owned)
     }
 }
@@ -63,8 +62,8 @@ pub fn of_task(file: &Path, keys: &Map<String, Value>) -> Result<Vec<Option<Row>
         let lines = source::json_lines(&rows, &text).map_err(|error| refused("dataset.paths", error.to_string()))?;
         values.extend(lines.into_iter().map(|(_, value)| (None, value)));
     }
-    if values.is_empty() || values.len() > MOST_ROWS {
-        return Err(refused("dataset", format!("it has {} rows; 1 to {MOST_ROWS} can be converted", values.len())));
+    if values.is_empty() || values.len() > MAX_ROWS {
+        return Err(refused("dataset", format!("it has {} rows; 1 to {MAX_ROWS} can be converted", values.len())));
     }
     let id = typed::text(dataset.get("id_field"), "dataset.id_field")?.unwrap_or("id");
     let row = |(number, value): (Option<usize>, Value)| match value {

@@ -97,7 +97,7 @@ const TYPES: [&str; 69] = [
 ];
 
 /// The maximum number of words that a pattern counts.
-const MOST_WORDS: u64 = 2_000;
+const MAX_WORDS: u64 = 2_000;
 
 /// Returns true if promptfoo has an assertion of this type.
 pub fn is_type(kind: &str) -> bool {
@@ -563,8 +563,8 @@ fn word_count(keys: &Map<String, Value>, context: &Context<'_>) -> Result<Check,
     if min.is_none() && max.is_none() || min.is_some_and(|min| min == 0) && max.is_none() {
         return Err(("value", "it accepts any number of words".to_owned()));
     }
-    if max.unwrap_or(0).max(min.unwrap_or(0)) > MOST_WORDS {
-        return Err(("value", format!("it counts more than {MOST_WORDS} words")));
+    if max.unwrap_or(0).max(min.unwrap_or(0)) > MAX_WORDS {
+        return Err(("value", format!("it counts more than {MAX_WORDS} words")));
     }
     let (min, max) = (min.unwrap_or(0), max);
     if max.is_some_and(|max| max < min) {

@@ -14,7 +14,6 @@ const MAX_COMBINATIONS: usize = 1_000;
 /// An assertion with its place.
 #[derive(Debug, Clone)]
 pub struct Assertion {
-    /// The file.
     pub file: PathBuf,
     /// The line, if it is known without searching.
     pub line: Option<usize>,
@@ -27,7 +26,6 @@ pub struct Assertion {
 /// A test, or the defaults of all tests.
 #[derive(Debug, Clone, Default)]
 pub struct Test {
-    /// The file.
     pub file: PathBuf,
     /// The line, if it is known without searching.
     pub line: Option<usize>,
@@ -35,9 +33,7 @@ pub struct Test {
     pub key: String,
     /// The name for the case.
     pub name: String,
-    /// The description.
     pub description: Option<String>,
-    /// The assertions.
     pub asserts: Vec<Assertion>,
     /// The score from which the test passes, regardless of single assertions.
     pub threshold: Option<f64>,
@@ -101,7 +97,6 @@ impl Test {
         self.wrong = Some((key, why.to_owned()));
     }
 
-    /// Returns an option as a text.
     pub fn option_text(&self, key: &str) -> String {
         self.options.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
     }
@@ -233,7 +228,7 @@ fn entry(item: &Value, file: &Path, key: &str, folder: &Path, notes: &mut Vec<No
         return refuse(format!("`{path}` names several files; name each file"));
     }
     if !ends(&[".csv", ".yaml", ".yml", ".json", ".jsonl"]) {
-        return refuse(format!("`{path}` is a program, or of a form that is not known"));
+        return refuse(format!("`{path}` is a program, or a file in an unknown format"));
     }
     let read = || -> Result<Vec<Test>, String> {
         let from = source::named(folder, bare)?;

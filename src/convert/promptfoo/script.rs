@@ -74,7 +74,7 @@ pub fn read(
     Ok(Code { language, body, threshold, is_not, config })
 }
 
-/// Returns a file beside the code that it loads.
+/// Returns the name of the first file or module near the code that it loads. Such files would have to be copied, too.
 fn loads_another(file: &Path, language: Language) -> Option<String> {
     let text = crate::yaml::read(file).ok()?;
     let folder = source::folder(file);

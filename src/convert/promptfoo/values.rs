@@ -133,8 +133,8 @@ pub fn unclear(value: &Value) -> Option<String> {
     match value {
         Value::Object(map) => match map.get(UNCLEAR) {
             Some(text) => Some(format!(
-                "`{}` is another value in the source if it has no quotes: a number without its form, a date or a text; write \
-                 the text that is meant in quotes",
+                "`{}` is ambiguous without quotes: the source reads it as a date, a text or a number in another form; put the \
+                 intended text in quotes",
                 text.as_str().unwrap_or_default()
             )),
             None => map.values().find_map(unclear),

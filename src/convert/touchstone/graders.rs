@@ -58,7 +58,7 @@ impl Reader<'_> {
         if !graders.iter().any(counts) {
             return Err(refused(
                 "graders",
-                "none counts: with gates and weights of 0 alone, the source passes no agent",
+                "no grader counts: if all are gates or have the weight 0, the source passes no agent",
             ));
         }
         if !self.injected.is_empty() {

@@ -145,10 +145,8 @@ impl Reader<'_> {
     fn path(&self) -> Result<String, Refused> {
         let path = self.text("path")?;
         let clean = path.trim_start_matches("./").to_owned();
-        match paths::leaves(std::path::Path::new(&clean)) {
-            None => Ok(clean),
-            Some(why) => Err(refused("config.path", format!("the path {why}"))),
-        }
+        paths::inside(std::path::Path::new(&clean)).map_err(|why| refused("config.path", format!("the path {why}")))?;
+        Ok(clean)
     }
 
     /// Returns a check of file contents. A glob, and anything that must be absent, is checked by a program.
@@ -211,9 +209,8 @@ impl Reader<'_> {
     fn command(&self) -> Result<(&'static str, Value), Refused> {
         let mut line = self.text("command")?;
         if let Some(folder) = typed::text(self.config.get("sub_path"), "config.sub_path")? {
-            if let Some(why) = paths::leaves(std::path::Path::new(folder)) {
-                return Err(refused("config.sub_path", format!("the path {why}")));
-            }
+            paths::inside(std::path::Path::new(folder))
+                .map_err(|why| refused("config.sub_path", format!("the path {why}")))?;
             line = format!("cd {} && {{ {line}\n}}", shell_word(folder));
         }
         let mut body = json!({"run": line});

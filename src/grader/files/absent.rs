@@ -10,15 +10,15 @@ use rustix::io::Errno;
 
 use super::{has_no_signs, parts_of};
 use crate::judgement::Judgement;
-use crate::paths::MOST_LINKS;
+use crate::paths::MAX_LINKS;
 use crate::values::{Below, PathGlob};
 use crate::workspace::link_targets::LinkTargets;
 
 /// The maximum number of entries that are looked at in folders outside of the workspace, and behind links in a search that does not
 /// recognise folders it has searched.
-const MOST_BEHIND_LINKS: usize = 100_000;
+const MAX_ENTRIES_BEHIND_LINKS: usize = 100_000;
 /// The maximum number of globs that a glob with alternatives is expanded to.
-const MOST_GLOBS: usize = 64;
+const MAX_EXPANDED_GLOBS: usize = 64;
 
 /// The result of a search.
 #[derive(Debug, PartialEq, Eq)]
@@ -40,7 +40,6 @@ pub(super) struct Search<'a> {
     pub is_of_agent: &'a dyn Fn(&str) -> Judgement,
 }
 
-/// A folder to search.
 struct Folder {
     /// The path by which the search reached the folder, relative to the workspace.
     path: PathBuf,
@@ -139,10 +138,11 @@ impl Search<'_> {
         let (mut searched, mut behind_links) = (BTreeSet::from([key(&start)]), 0_usize);
         let mut folders = vec![start];
         while let Some(folder) = folders.pop() {
-            if is_limited(&folder) && behind_links > MOST_BEHIND_LINKS {
+            if is_limited(&folder) && behind_links > MAX_ENTRIES_BEHIND_LINKS {
                 // Without a link of the agent, what lies in the workspace is found on its way without links.
                 if folder.may_be_of_agent || !folder.real.starts_with(self.workspace) {
-                    unknown.get_or_insert_with(|| format!("more than {MOST_BEHIND_LINKS} files lie behind links"));
+                    unknown
+                        .get_or_insert_with(|| format!("more than {MAX_ENTRIES_BEHIND_LINKS} files lie behind links"));
                 }
                 continue;
             }
@@ -167,7 +167,7 @@ impl Search<'_> {
                 let kind = entry.file_type()?;
                 let is_link = kind.is_symlink();
                 let real = match is_link {
-                    true if positions.is_none() && folder.links >= MOST_LINKS => None,
+                    true if positions.is_none() && folder.links >= MAX_LINKS => None,
                     true => self.folder_behind(&folder, &text, &entry.path(), &mut unknown, enter),
                     false => kind.is_dir().then(|| entry.path()),
                 };
@@ -276,7 +276,7 @@ fn alternatives(glob: String) -> Option<Vec<String>> {
                 left.extend(texts.map(|text| format!("{}{text}{}", &glob[..open], &glob[close + 1..])));
             }
         }
-        if plain.len() + left.len() > MOST_GLOBS {
+        if plain.len() + left.len() > MAX_EXPANDED_GLOBS {
             return None;
         }
     }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::repeats::{Run, Worst};
-use super::{ComparedCall, Equality, LONGEST};
+use super::{ComparedCall, Equality, MAX_BLOCK_CALLS};
 
 /// The maximum number of beginnings that are followed while every order is tried.
 const EXACT: usize = 1000;
@@ -41,7 +41,7 @@ impl Default for Orders {
 struct Beginning {
     last: VecDeque<Arc<ComparedCall>>,
     /// For blocks of 1, 2, 3 and 4 calls: the run of calls that each equal the call one block before.
-    runs: [Run; LONGEST],
+    runs: [Run; MAX_BLOCK_CALLS],
     worst: Option<Arc<Worst>>,
 }
 
@@ -57,7 +57,7 @@ impl Beginning {
             run.is_worst_of(&mut self.worst, block, labels);
         }
         self.last.push_back(Arc::clone(call));
-        if self.last.len() > LONGEST {
+        if self.last.len() > MAX_BLOCK_CALLS {
             self.last.pop_front();
         }
     }
@@ -67,7 +67,7 @@ impl Beginning {
     }
 
     /// Returns the part that later repetitions depend on, besides the calls that are left.
-    fn key(&self) -> (Vec<u128>, [u64; LONGEST]) {
+    fn key(&self) -> (Vec<u128>, [u64; MAX_BLOCK_CALLS]) {
         (self.last.iter().map(|call| call.same).collect(), self.runs.each_ref().map(|run| run.length))
     }
 
@@ -134,7 +134,7 @@ impl Orders {
     pub fn separate(&mut self) {
         for beginning in self.found.iter_mut().chain(self.window.iter_mut().flatten()) {
             beginning.last.clear();
-            beginning.runs = <[Run; LONGEST]>::default();
+            beginning.runs = <[Run; MAX_BLOCK_CALLS]>::default();
         }
     }
 

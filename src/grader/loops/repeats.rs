@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::{ComparedCall, Equality, LONGEST, POINTED_AT};
+use super::{ComparedCall, Equality, MAX_BLOCK_CALLS, POINTED_AT};
 
 /// The most frequent repetition of a block.
 #[derive(Debug, Clone)]
@@ -66,14 +66,14 @@ impl Run {
 pub struct StepRuns {
     /// The last steps. A step with more calls than a block has is empty.
     last: VecDeque<Vec<Arc<ComparedCall>>>,
-    runs: [Run; LONGEST],
+    runs: [Run; MAX_BLOCK_CALLS],
     worst: Option<Arc<Worst>>,
 }
 
 impl StepRuns {
     /// Adds the next step.
     pub fn step(&mut self, calls: &[Arc<ComparedCall>], equality: Equality) {
-        let calls = if calls.len() > LONGEST { &[] } else { calls };
+        let calls = if calls.len() > MAX_BLOCK_CALLS { &[] } else { calls };
         for (n, run) in self.runs.iter_mut().enumerate() {
             let steps = n + 1;
             let from = self.last.len().checked_sub(steps);
@@ -82,7 +82,7 @@ impl StepRuns {
             let block = || self.last.iter().skip(from.unwrap_or_default()).flatten();
             run.add(is_same, || block().map(|call| call.seq).collect(), calls.iter().map(|call| call.seq));
             let size = block().count();
-            if is_same && size <= LONGEST && run.times(steps) > 1 {
+            if is_same && size <= MAX_BLOCK_CALLS && run.times(steps) > 1 {
                 let labels = || block().map(|call| call.label.clone()).collect();
                 let times = run.times(steps);
                 if self.worst.as_ref().is_none_or(|worst| times > worst.times) {
@@ -92,7 +92,7 @@ impl StepRuns {
             }
         }
         self.last.push_back(calls.to_vec());
-        if self.last.len() > LONGEST {
+        if self.last.len() > MAX_BLOCK_CALLS {
             self.last.pop_front();
         }
     }
@@ -100,7 +100,7 @@ impl StepRuns {
     /// Ends every run: something unknown comes before the next step.
     pub fn separate(&mut self) {
         self.last.clear();
-        self.runs = <[Run; LONGEST]>::default();
+        self.runs = <[Run; MAX_BLOCK_CALLS]>::default();
     }
 
     /// Returns the most frequent repetition of steps, if any step was repeated.

@@ -28,7 +28,7 @@ use crate::yaml::lists::said;
 /// The maximum number of schema errors in a reason.
 const SHOWN: usize = 4;
 /// The maximum number of bytes read of a schema beside the case.
-const LARGEST: u64 = 16 << 20;
+const MAX_SCHEMA_BYTES: u64 = 16 << 20;
 
 /// A check of the values at a path of the JSON in an answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -178,10 +178,8 @@ impl JsonSchema for Keeps {
     }
 }
 
-/// The JSON of an answer.
 #[derive(Debug)]
 pub struct Answer {
-    /// The value.
     pub value: Value,
     /// A key that an object has twice. What the answer says at such a key is unknown.
     pub repeated: Option<String>,
@@ -372,6 +370,9 @@ fn read(file: &Path) -> Result<Value, String> {
     use std::io::Read;
     let mut text = String::new();
     let opened = regular::open(file).map_err(|error| format!("it could not be read: {error}"))?;
-    opened.take(LARGEST).read_to_string(&mut text).map_err(|error| format!("it could not be read: {error}"))?;
+    opened
+        .take(MAX_SCHEMA_BYTES)
+        .read_to_string(&mut text)
+        .map_err(|error| format!("it could not be read: {error}"))?;
     serde_json::from_str(&regular::without_bom(text)).map_err(|error| format!("it is not JSON: {error}"))
 }

@@ -60,8 +60,8 @@ enum Draft {
     Of2020,
 }
 
-/// Returns what is wrong with a keyword or a format that the draft of the schema does not have. `around` is the draft of the
-/// schema around it.
+/// Returns the error about the first keyword or format that the schema's draft of JSON Schema does not have. `around` is the
+/// draft of the enclosing schema, which applies if this one names none.
 fn not_in_draft(schema: &Value, around: Draft) -> Option<String> {
     let draft = draft(schema).unwrap_or(around);
     let map = schema.as_object()?;

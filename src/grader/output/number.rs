@@ -1,11 +1,9 @@
 //! Checks a number in an answer, with a tolerance.
 
-use std::fmt;
-
 #[cfg(test)]
 use schemars::{Schema, json_schema};
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserializer, Error, MapAccess, Unexpected, Visitor};
+use serde::de::{Error, MapAccess, Unexpected};
 use serde::{Deserialize, Serialize};
 
 use super::spec::Written;
@@ -13,10 +11,11 @@ use super::written_numbers;
 use crate::decimal::Decimal;
 use crate::grader::checks::Checks;
 use crate::reason_text;
+use crate::yaml::forms::{Forms, ParsedNumber, deserialize_forms};
 use crate::yaml::lists::said;
 
 /// The maximum number of numbers in an answer that are checked.
-const MOST: usize = 100_000;
+const MAX_NUMBERS: usize = 100_000;
 
 /// A number that the answer must contain.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -85,52 +84,25 @@ struct Map {
     which: Which,
 }
 
-impl<'de> Deserialize<'de> for Number {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct NumberOrMap;
-        impl<'de> Visitor<'de> for NumberOrMap {
-            type Value = Number;
+impl<'de> Forms<'de> for Number {
+    const EXPECTED: &'static str = "a number, or a map such as `{equals: 3.14, tolerance: 0.01}`";
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number, or a map such as `{equals: 3.14, tolerance: 0.01}`")
-            }
+    fn from_number<E: Error>(number: ParsedNumber) -> Result<Self, E> {
+        Written::read(number).map(Number::equal_to)
+    }
 
-            fn visit_u64<E: Error>(self, number: u64) -> Result<Number, E> {
-                Written::read(number).map(Number::equal_to)
-            }
+    fn from_text<E: Error>(text: &str) -> Result<Self, E> {
+        let wrong = || E::invalid_type(Unexpected::Str(text), &Self::EXPECTED);
+        Decimal::parse(text).map(|number| Number::equal_to(Written(number))).ok_or_else(wrong)
+    }
 
-            fn visit_i64<E: Error>(self, number: i64) -> Result<Number, E> {
-                Written::read(number).map(Number::equal_to)
-            }
-
-            fn visit_u128<E: Error>(self, number: u128) -> Result<Number, E> {
-                Written::read(number).map(Number::equal_to)
-            }
-
-            fn visit_i128<E: Error>(self, number: i128) -> Result<Number, E> {
-                Written::read(number).map(Number::equal_to)
-            }
-
-            fn visit_f64<E: Error>(self, number: f64) -> Result<Number, E> {
-                Written::read(number).map(Number::equal_to)
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Number, E> {
-                Decimal::parse(text).map_or_else(
-                    || Err(E::invalid_type(Unexpected::Str(text), &self)),
-                    |number| Ok(Number::equal_to(Written(number))),
-                )
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Number, A::Error> {
-                let Map { equals, min, max, tolerance, relative, which } =
-                    Map::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(Number { equals, min, max, tolerance, relative, which })
-            }
-        }
-        deserializer.deserialize_any(NumberOrMap)
+    fn from_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        let Map { equals, min, max, tolerance, relative, which } = Map::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(Number { equals, min, max, tolerance, relative, which })
     }
 }
+
+deserialize_forms!(Number, deserialize_any);
 
 impl Number {
     fn equal_to(number: Written) -> Self {
@@ -162,7 +134,7 @@ impl Number {
         match self.which {
             Which::Last => drop(found.drain(..found.len().saturating_sub(1))),
             Which::First => found.truncate(1),
-            Which::Any => found.truncate(MOST),
+            Which::Any => found.truncate(MAX_NUMBERS),
             Which::Only => {}
         }
         let which = match self.which {

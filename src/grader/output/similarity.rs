@@ -11,7 +11,7 @@ use crate::values::Fraction;
 use crate::yaml::lists::OneOrList;
 
 /// The maximum number of characters that are compared: the cost grows with the square.
-const LONGEST: usize = 20_000;
+const MAX_EDIT_CHARS: usize = 20_000;
 
 /// A text that the answer must be similar to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,7 +23,7 @@ pub struct Similarity {
     /// The minimum similarity, from 0 to 1.
     #[serde(default = "four_fifths")]
     pub min: Fraction,
-    /// The measure of similarity.
+    /// The parts of the texts that are compared: characters or words.
     #[serde(default)]
     pub by: Measure,
 }
@@ -60,10 +60,10 @@ impl Similarity {
     pub fn check(&self, checks: &mut Checks, output: &str, ignore_case: bool, said_at: Option<u64>) {
         let folded = |text: &str| if ignore_case { text.trim().to_lowercase() } else { text.trim().to_owned() };
         let output = folded(output);
-        let too_long = |text: &str| self.by == Measure::Edits && text.chars().nth(LONGEST).is_some();
+        let too_long = |text: &str| self.by == Measure::Edits && text.chars().nth(MAX_EDIT_CHARS).is_some();
         if too_long(&output) || self.to.iter().any(|text| too_long(text)) {
             let reason = format!(
-                "the similarity of texts of more than {LONGEST} characters is not measured by edits; write `by: words`"
+                "the similarity of texts of more than {MAX_EDIT_CHARS} characters is not measured by edits; write `by: words`"
             );
             return checks.unknown(reason);
         }

@@ -4,10 +4,11 @@ use std::fmt;
 
 #[cfg(test)]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Deserializer, Error, Unexpected, Visitor};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::de::{Error, Unexpected};
+use serde::{Serialize, Serializer};
 
 use crate::decimal::Decimal;
+use crate::yaml::forms::{Forms, ParsedNumber, deserialize_forms};
 
 /// A regular expression for a number in a text.
 #[cfg(test)]
@@ -31,44 +32,20 @@ impl Written {
     }
 }
 
-impl<'de> Deserialize<'de> for Written {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Number;
-        impl Visitor<'_> for Number {
-            type Value = Written;
+impl Forms<'_> for Written {
+    const EXPECTED: &'static str = "a number";
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number")
-            }
+    fn from_number<E: Error>(number: ParsedNumber) -> Result<Self, E> {
+        Written::read(number)
+    }
 
-            fn visit_u64<E: Error>(self, number: u64) -> Result<Written, E> {
-                Written::read(number)
-            }
-
-            fn visit_i64<E: Error>(self, number: i64) -> Result<Written, E> {
-                Written::read(number)
-            }
-
-            fn visit_u128<E: Error>(self, number: u128) -> Result<Written, E> {
-                Written::read(number)
-            }
-
-            fn visit_i128<E: Error>(self, number: i128) -> Result<Written, E> {
-                Written::read(number)
-            }
-
-            fn visit_f64<E: Error>(self, number: f64) -> Result<Written, E> {
-                Written::read(number)
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Written, E> {
-                let wrong = || E::invalid_type(Unexpected::Str(text), &self);
-                Decimal::parse(text).map(Written).ok_or_else(wrong)
-            }
-        }
-        deserializer.deserialize_any(Number)
+    fn from_text<E: Error>(text: &str) -> Result<Self, E> {
+        let wrong = || E::invalid_type(Unexpected::Str(text), &Self::EXPECTED);
+        Decimal::parse(text).map(Written).ok_or_else(wrong)
     }
 }
+
+deserialize_forms!(Written, deserialize_any);
 
 impl Serialize for Written {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -6,11 +6,11 @@ use crate::trace::facts::Command;
 use crate::trace::view;
 
 /// The maximum number of different rejected commands that are compared with later ones.
-const MOST: usize = 256;
+const MAX_REJECTED_COMMANDS: usize = 256;
 /// The maximum size in bytes of a rejected command that is compared.
-const LONGEST: usize = 64 << 10;
+const MAX_COMMAND_BYTES: usize = 64 << 10;
 /// The maximum size in bytes of the commands that it runs.
-const LONGEST_COMMANDS: usize = 256 << 10;
+const MAX_INNER_COMMANDS_BYTES: usize = 256 << 10;
 /// Input keys for the working directory of a command.
 const FOLDERS: [&str; 7] =
     ["cwd", "workdir", "working_dir", "working_directory", "workingDirectory", "dir_path", "directory"];
@@ -59,9 +59,9 @@ impl Refused {
             return;
         }
         let commands: Vec<Vec<String>> = call.lines().iter().map(|line| line.without_redirections().commands).collect();
-        if self.commands.len() == MOST
-            || texts.iter().map(|text| text.len()).sum::<usize>() > LONGEST
-            || commands.iter().flatten().map(String::len).sum::<usize>() > LONGEST_COMMANDS
+        if self.commands.len() == MAX_REJECTED_COMMANDS
+            || texts.iter().map(|text| text.len()).sum::<usize>() > MAX_COMMAND_BYTES
+            || commands.iter().flatten().map(String::len).sum::<usize>() > MAX_INNER_COMMANDS_BYTES
         {
             self.lost = Some(self.lost.unwrap_or(answered_at).min(answered_at));
         } else {

@@ -27,7 +27,7 @@ pub const NO_ORDER: &str =
     "the order of events of different agents decides, and their steps and results do not agree about it";
 
 /// The maximum number of combinations of events that are compared if several agents spoke.
-const MOST_COMPARED: usize = 20_000_000;
+const MAX_COMBINATIONS: usize = 20_000_000;
 
 /// The reason for an unknown rule if events were not shown completely.
 pub const NOT_SHOWN: &str = "the agent did not show the deciding details";
@@ -271,7 +271,7 @@ fn untimed_if(near: Near, is_timed: bool, worlds: Worlds) -> Worlds {
 fn decide_several(rule: &Rule, lists: [&List; 3], session: &SessionFacts<'_>, longer: f64) -> Worlds {
     let [one, other, third] = lists;
     let product = lists.iter().map(|list| list.possibly.len().max(1)).fold(1, usize::saturating_mul);
-    if product > MOST_COMPARED {
+    if product > MAX_COMBINATIONS {
         return Worlds { holds: Some(Vec::new()), broken: Some(Vec::new()), ..Worlds::default() };
     }
     let is_later = |hit: &Hit, than: &Hit, surely: bool| match surely {

@@ -74,7 +74,6 @@ pub enum EventType {
 word!(EventType);
 
 impl EventType {
-    /// Returns the type of an event.
     pub fn of(body: &Body) -> Self {
         match body {
             Body::Message(_) => EventType::Message,
@@ -91,7 +90,6 @@ impl EventType {
     }
 }
 
-/// An event for rules.
 pub struct RuleEvent<'a> {
     pub event: EventType,
     pub seq: u64,

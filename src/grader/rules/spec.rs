@@ -91,7 +91,7 @@ pub enum Vacuous {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Bounds {
-    /// The event.
+    /// The events that are counted.
     #[serde(rename = "match")]
     pub matcher: EventMatcher,
     /// The minimum number.
@@ -190,7 +190,6 @@ pub struct AbsentBetween {
 /// Declares the rules, one line each. Reading, writing and the schema follow from this list.
 macro_rules! rules {
     ($($(#[$doc:meta])* $variant:ident($body:ty) = $word:literal),* $(,)?) => {
-        /// A rule.
         #[derive(Debug, Clone, PartialEq)]
         #[allow(clippy::large_enum_variant, reason = "a case has a few of them")]
         pub enum Rule {

@@ -307,7 +307,7 @@ fn json(text: &str) -> Report {
         }
     }
     for package in failed_packages.difference(&with_failed_tests) {
-        report.problems.push(format!("the package {package} failed beside its tests"));
+        report.problems.push(format!("the package {package} failed outside of its tests"));
     }
     let has_no_end = |package: &String| with_line.contains(package) && !says_end.contains(package);
     if let Some(package) = with_failed_tests.iter().find(|it| died.contains_key(*it) || has_no_end(it)) {

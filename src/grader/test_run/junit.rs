@@ -15,7 +15,7 @@ use crate::text::plural;
 const PYTEST: &str = "pytest";
 
 /// The maximum depth of elements: the time that a report takes grows with it.
-const DEEPEST: usize = 64;
+const MAX_ELEMENT_DEPTH: usize = 64;
 
 /// A reporter whose reports differ from those of others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,8 +91,8 @@ pub fn read_beside(text: &str, output: &OutputFacts) -> Result<Report, String> {
     if !["testsuites", "testsuite", "testcase"].contains(&root.tag_name().name()) {
         return Err(format!("it begins with `{}`, not with `testsuites`", root.tag_name().name()));
     }
-    if root.descendants().any(|node| node.ancestors().nth(DEEPEST).is_some()) {
-        return Err(format!("its elements are nested more than {DEEPEST} deep"));
+    if root.descendants().any(|node| node.ancestors().nth(MAX_ELEMENT_DEPTH).is_some()) {
+        return Err(format!("its elements are nested more than {MAX_ELEMENT_DEPTH} deep"));
     }
     let mut report = Report::default();
     let mut is_pytest = false;
@@ -230,7 +230,7 @@ fn unrun_suites<'a>(root: &Node<'a, '_>) -> HashSet<(&'a str, &'a str)> {
     for case in root.descendants().filter(is_test) {
         let (Some(file), Some(name)) = (case.attribute("classname"), case.attribute("name")) else { continue };
         let has_run = name != file && status_of(&case) != Status::Skipped;
-        let whole = name.match_indices(" > ").take(DEEPEST).filter_map(|(at, _)| name.get(..at));
+        let whole = name.match_indices(" > ").take(MAX_ELEMENT_DEPTH).filter_map(|(at, _)| name.get(..at));
         for suite in whole.chain([file]) {
             *suites.entry((file, suite)).or_default() |= has_run;
         }

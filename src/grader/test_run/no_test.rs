@@ -185,7 +185,6 @@ fn plan(line: &str) -> Option<u64> {
     line.strip_prefix("1..")?.split(' ').next()?.parse().ok()
 }
 
-/// Returns the number after a word in a line.
 fn number_after(line: &str, word: &str) -> Option<u64> {
     let rest = line.split_once(word)?.1.trim_start();
     rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok()

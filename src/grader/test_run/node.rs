@@ -122,7 +122,9 @@ pub fn read(text: &str) -> Report {
     if report.unnamed_failures() == numbered_lines.len() as u64 {
         numbered_lines.into_iter().for_each(|name| report.add_another(vec![name], Status::Failed));
     } else if let Some(first) = numbered_lines.first().filter(|_| is_mocha && report.counts().failed == 0) {
-        report.doubts.push(format!("mocha counts no failure, but a line as that of a failed test is `1) {}`", first));
+        report
+            .doubts
+            .push(format!("mocha counts no failure, but the line `1) {}` looks like that of a failed test", first));
     }
     if let Some(why) = missing.or_else(|| failures.missing(counts).map(str::to_owned)) {
         report.incomplete(why);

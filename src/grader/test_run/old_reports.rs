@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use super::{LARGEST, MOST, junit};
+use super::{MAX_REPORT_BYTES, MAX_REPORTS, junit};
 use crate::values::{Below, PathGlob};
 use crate::workspace::change::Change;
 use crate::workspace::openat::open_file;
@@ -16,7 +16,7 @@ use crate::workspace::walk::{Descend, walk};
 use crate::yaml::lists::OneOrList;
 
 /// The maximum number of folders of interrupted runs that are passed over.
-const MOST_LEFT: u32 = 100;
+const MAX_LEFT_FOLDERS: u32 = 100;
 
 /// Identifies a version of a file, because a new version may have the same content. Permissions, owners and the number of links
 /// are no part of it: a runner that changes them has not written the file.
@@ -32,20 +32,20 @@ impl Stamp {
 /// Returns the files in the workspace that match `report`.
 ///
 /// # Errors
-/// Returns an error if there are more than [`MOST`], or a folder that may hold some cannot be read: a report that exists
+/// Returns an error if there are more than [`MAX_REPORTS`], or a folder that may hold some cannot be read: a report that exists
 /// before the run could then count as one of the runner's.
 pub fn reports(workspace: &Path, globs: &OneOrList<PathGlob>) -> Result<HashMap<String, Stamp>, String> {
     let mut found = HashMap::new();
     let unread = walk(workspace, |path, meta| {
         let name = path.to_string_lossy();
-        if meta.is_file() && found.len() <= MOST && globs.iter().any(|glob| glob.is_match(&name)) {
+        if meta.is_file() && found.len() <= MAX_REPORTS && globs.iter().any(|glob| glob.is_match(&name)) {
             found.insert(name.into_owned(), Stamp::of(meta));
         }
         Descend::Enter
     });
     let unread = unread.map_err(|error| format!("the workspace could not be read: {error}"))?;
-    if found.len() > MOST {
-        return Err(format!("more than {MOST} files match `report`; name fewer"));
+    if found.len() > MAX_REPORTS {
+        return Err(format!("more than {MAX_REPORTS} files match `report`; name fewer"));
     }
     let holds_reports =
         |folder: &Path| globs.iter().any(|glob| glob.lies_below(&folder.to_string_lossy()) != Below::None);
@@ -140,8 +140,8 @@ fn may_be_of_the_agent(path: &str, change: Option<&Change>) -> bool {
 /// Returns true if a file is a report, or if it cannot be read. A file that is too large is never read as a report.
 fn is_report(path: &Path) -> bool {
     let mut bytes = Vec::new();
-    match open_file(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes)) {
-        Ok(_) => bytes.len() as u64 <= LARGEST && junit::read(&junit::text_of(&bytes)).is_ok(),
+    match open_file(path).and_then(|file| file.take(MAX_REPORT_BYTES + 1).read_to_end(&mut bytes)) {
+        Ok(_) => bytes.len() as u64 <= MAX_REPORT_BYTES && junit::read(&junit::text_of(&bytes)).is_ok(),
         Err(_) => true,
     }
 }
@@ -196,7 +196,7 @@ fn make_folder_beside(workspace: &Path) -> io::Result<PathBuf> {
         let folder = workspace.with_file_name(format!("old-reports-{number}"));
         match DirBuilder::new().mode(0o700).create(&folder) {
             Ok(()) => return Ok(folder),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists && number < MOST_LEFT => number += 1,
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && number < MAX_LEFT_FOLDERS => number += 1,
             Err(error) => return Err(error),
         }
     }

@@ -21,7 +21,7 @@ const COUNTED: [&str; 10] =
     ["passed", "failed", "error", "errors", "skipped", "xfailed", "xpassed", "deselected", "warning", "warnings"];
 
 /// The maximum number of names that are read from a line with a reason.
-const MOST_NAMES: usize = 32;
+const MAX_NAMES: usize = 32;
 
 /// Parses the output; returns an empty report for the output of another runner.
 pub fn read(text: &str) -> Report {
@@ -122,7 +122,7 @@ fn read_with_abort(text: &str) -> (Report, Option<String>) {
     for (names, status) in stray.into_iter().filter(|(_, status)| !has_summary || *status == Status::Failed) {
         if status == Status::Failed && counts_no_failure {
             let name = names.first().map(String::as_str).unwrap_or_default();
-            report.doubts.push(format!("pytest counts no failure, but a line as that of a failed test names {name}"));
+            report.doubts.push(format!("pytest counts no failure, but a line like that of a failed test names {name}"));
         } else {
             report.named_failures += u64::from(status == Status::Failed);
             add(&mut report, &names, status);
@@ -441,7 +441,7 @@ fn summary(line: &str) -> Option<(Vec<String>, Status)> {
         let is_file = word == "ERROR" && first.ends_with(".py");
         return is_file.then(|| (vec![first.to_owned()], status));
     }
-    let ends = rest.match_indices(" - ").map(|(at, _)| at).chain([rest.len()]).take(MOST_NAMES);
+    let ends = rest.match_indices(" - ").map(|(at, _)| at).chain([rest.len()]).take(MAX_NAMES);
     let parts = ends.filter_map(|at| rest.get(..at));
     let is_whole = |name: &&str| {
         let own = name.split_once(".py::").map(|(_, own)| own);

@@ -9,10 +9,10 @@ use crate::regular;
 
 /// The maximum number of comparisons of names that are patterns with other names. If there are more, none of these
 /// names is used.
-const MOST_COMPARED: usize = 10_000_000;
+const MAX_NAME_COMPARISONS: usize = 10_000_000;
 
 /// The maximum number of files with a failure that are looked at.
-const MOST_FILES: usize = 1000;
+const MAX_FAILED_FILES: usize = 1000;
 
 /// The outcome of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -207,7 +207,7 @@ impl Report {
             }
         }
         let patterns = worst.keys().filter(|name| name.contains('*')).count();
-        let is_compared = patterns.saturating_mul(worst.len()) <= MOST_COMPARED;
+        let is_compared = patterns.saturating_mul(worst.len()) <= MAX_NAME_COMPARISONS;
         let is_plain = |name: &str| {
             !name.contains('*') || (is_compared && !worst.keys().any(|it| *it != name && is_like(name, it)))
         };
@@ -234,9 +234,9 @@ impl Report {
             // The title of a test may look like a path.
             false => folder.join(name).is_file() && has_tests(&folder.join(name)),
         };
-        if let Some(name) = broken.iter().take(MOST_FILES).find(is_of_node) {
+        if let Some(name) = broken.iter().take(MAX_FAILED_FILES).find(is_of_node) {
             let name = short(name.strip_prefix(&prefix).unwrap_or(name), 120);
-            self.incomplete(format!("the file `{name}` failed beside its tests, some of which may not have run"));
+            self.incomplete(format!("the file `{name}` failed outside of its tests, so some of them may not have run"));
         }
         let is_absolute = |test: &Test| test.names.iter().any(|name| name.starts_with(&prefix));
         if !self.tests.iter().any(is_absolute) {

@@ -6,7 +6,7 @@ use super::report::{Report, Status, is_failed_hook, is_script, is_unreadable, un
 use crate::reason_text::short;
 
 /// The maximum depth of subtests. Deeper ones count as subtests at this depth.
-const DEEPEST: usize = 64;
+const MAX_SUBTEST_DEPTH: usize = 64;
 
 /// Parses the output; returns an empty report for the output of another runner.
 pub fn read(text: &str) -> Report {
@@ -34,7 +34,7 @@ pub fn read(text: &str) -> Report {
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
         let indent = indent_of(line);
-        let depth = (indent / 4).min(DEEPEST);
+        let depth = (indent / 4).min(MAX_SUBTEST_DEPTH);
         let trimmed = line.trim();
         if let Some(at) = details.filter(|at| trimmed.is_empty() || indent >= *at) {
             details = (indent > at || trimmed != "...").then_some(at);
@@ -183,7 +183,7 @@ fn note_worst(below: &mut Vec<Option<Status>>, depth: usize, status: Status) {
 
 /// Returns the problem of a suite that failed by itself.
 fn failed_beside(suite: &str) -> String {
-    format!("the suite `{}` failed beside its tests, some of which may not have run", short(suite, 120))
+    format!("the suite `{}` failed outside of its tests, so some of them may not have run", short(suite, 120))
 }
 
 /// A test whose subtests follow in braces, as vitest prints them: `ok 1 - math # time=5ms {`.
@@ -214,7 +214,7 @@ impl<'a> Vitest<'a> {
         if let Some((suite, _)) = name.rsplit_once(" > ").filter(|_| is_skip) {
             self.skipped.push(suite);
         } else if status != Status::Skipped {
-            self.ran.extend(name.match_indices(" > ").take(DEEPEST).filter_map(|(at, _)| name.get(..at)));
+            self.ran.extend(name.match_indices(" > ").take(MAX_SUBTEST_DEPTH).filter_map(|(at, _)| name.get(..at)));
         }
         if status == Status::Failed && file.is_none() && !is_braced && is_script(name) {
             self.broken.get_or_insert(name);

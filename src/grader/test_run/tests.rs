@@ -16,7 +16,8 @@ mod settings;
 mod shares;
 
 fn ran(stdout: &str, code: i32) -> CommandOutcome {
-    CommandOutcome { exit: Some(Exit { code: Some(code), signal: None }), stdout: stdout.into(), stderr: Vec::new() }
+    let exit = Some(Exit { code: Some(code), signal: None });
+    CommandOutcome { exit, memory_limit: None, stdout: stdout.into(), stderr: Vec::new() }
 }
 
 fn report(format: &str, stdout: &str) -> Report {

@@ -20,13 +20,13 @@ use crate::statistics::means::IntervalMethod;
 use crate::text::some_of;
 
 /// The maximum number of cases that are shown; the JSON form has all of them.
-const MOST_CASES: usize = 20;
+const MAX_CASES: usize = 20;
 /// The maximum number of diverging traces that are shown.
-const MOST_PARTINGS: usize = 8;
+const MAX_DIVERGENCES: usize = 8;
 /// The maximum number of figures that are shown.
-const MOST_CHANGES: usize = 12;
+const MAX_FIGURES: usize = 12;
 /// The maximum number of arms that are named below the table of arms.
-const MOST_ARMS: usize = 8;
+const MAX_ARMS: usize = 8;
 
 /// Builds the page: verdict, validity, arms, then each pair.
 pub fn page(comparison: &Comparison, plus_minus: &str) -> Page {
@@ -292,7 +292,6 @@ fn nothing_could(pair: &Pair) -> Option<String> {
     })
 }
 
-/// Returns a line for each gate.
 fn gate_lines(gates: &Gates) -> Block {
     let lines = gates.gates.iter().map(|it| {
         let p = it.p.map(|p| format!(" ({}, one-sided)", p_value(p))).unwrap_or_default();
@@ -350,7 +349,7 @@ fn interval_methods(arms: &[ArmSummary]) -> Option<String> {
     let of = |method: IntervalMethod| {
         let names: Vec<&str> =
             arms.iter().filter(|arm| arm.interval_method == Some(method)).map(|arm| &*arm.name).collect();
-        (!names.is_empty()).then(|| some_of(names, MOST_ARMS))
+        (!names.is_empty()).then(|| some_of(names, MAX_ARMS))
     };
     let (wilson, t) = (of(IntervalMethod::Wilson)?, of(IntervalMethod::T)?);
     Some(format!("the intervals have different methods: Wilson for {wilson}; Student's t for {t}"))
@@ -367,7 +366,7 @@ fn legend_of_star(ranking: &Ranking, arms: &[ArmSummary]) -> String {
         return text;
     }
     let figures = |arm: &RankedArm| format!("{} {} for {}", arm.name, percent(arm.score), money(arm.cost_per_trial));
-    let figures = some_of(ranking.arms.iter().map(figures), MOST_ARMS);
+    let figures = some_of(ranking.arms.iter().map(figures), MAX_ARMS);
     format!("{text}, over the {} that all of them completed: {figures}", plural(ranking.cases, "case"))
 }
 
@@ -441,7 +440,7 @@ fn table(head: Vec<&str>, spare: &[&str], rows: Vec<Vec<String>>) -> Block {
 fn details(pair: &Pair) -> Vec<Block> {
     let mut blocks = vec![cases(pair)];
     if !pair.unpaired.is_empty() {
-        let lines = pair.unpaired.iter().take(MOST_CASES).map(|it| format!("{}: {}", it.case, it.text));
+        let lines = pair.unpaired.iter().take(MAX_CASES).map(|it| format!("{}: {}", it.case, it.text));
         let mut lines: Vec<String> = lines.collect();
         if pair.unpaired.len() > lines.len() {
             lines.push(format!("and {} more; --format json has all", pair.unpaired.len() - lines.len()));
@@ -491,7 +490,7 @@ fn cases(pair: &Pair) -> Block {
         ]
     };
     // Losses first; if there are too many of them, gains are only in the JSON form.
-    let rows: Vec<Vec<String>> = differ.iter().take(MOST_CASES).map(row).collect();
+    let rows: Vec<Vec<String>> = differ.iter().take(MAX_CASES).map(row).collect();
     let mut lines = Vec::new();
     if differ.len() > rows.len() {
         lines.push(format!("and {} more that differ; --format json has all", differ.len() - rows.len()));
@@ -524,7 +523,7 @@ fn cases(pair: &Pair) -> Block {
 fn behaves(behaviour: &Behaviour) -> Vec<Block> {
     let mut blocks = Vec::new();
     let changes: Vec<&Change> = behaviour.changes.iter().filter(|it| !it.is_ratio).collect();
-    let rows = changes.iter().take(MOST_CHANGES).map(|it| {
+    let rows = changes.iter().take(MAX_FIGURES).map(|it| {
         let interval = it.interval.map(|it| format!("[{}, {}]", figure(it.low), figure(it.high)));
         vec![
             it.figure.clone(),
@@ -541,11 +540,11 @@ fn behaves(behaviour: &Behaviour) -> Vec<Block> {
         blocks.push(table(head, &["95 %", "p (Holm)", "difference"], rows));
     }
     let mut lines = Vec::new();
-    if let more @ 1.. = changes.len().saturating_sub(MOST_CHANGES) {
+    if let more @ 1.. = changes.len().saturating_sub(MAX_FIGURES) {
         lines.push(format!("and {} that differ; --format json has all", plural(more, "more figure")));
     }
-    lines.extend(behaviour.partings.iter().take(MOST_PARTINGS).map(parts));
-    if let more @ 1.. = behaviour.partings.len().saturating_sub(MOST_PARTINGS) {
+    lines.extend(behaviour.partings.iter().take(MAX_DIVERGENCES).map(parts));
+    if let more @ 1.. = behaviour.partings.len().saturating_sub(MAX_DIVERGENCES) {
         lines.push(format!("and {} in which typical traces differ", plural(more, "more case")));
     }
     lines.extend(behaviour.broken_by_one.iter().map(|it| {

@@ -67,10 +67,10 @@ impl Part {
             Part::Events => ("trace.jsonl", 256 << 20),
             Part::Patch => ("workspace.patch", 16 << 20),
             Part::Stderr => ("stderr.log", 4 << 20),
-            Part::Shape => ("trace.jsonl", shapes::MOST),
+            Part::Shape => ("trace.jsonl", shapes::MAX_TRACE_BYTES),
             Part::Model => ("llm.jsonl", 64 << 20),
             Part::Wire => ("wire.jsonl", 64 << 20),
-            Part::Lines => ("wire.jsonl", lines::MOST),
+            Part::Lines => ("wire.jsonl", lines::MAX_WIRE_BYTES),
         }
     }
 }

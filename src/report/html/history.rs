@@ -113,7 +113,7 @@ fn overview(history: &History) -> String {
 }
 
 fn passed(point: &Point) -> String {
-    format!("{}/{}", point.passes, point.trials)
+    point.passed()
 }
 
 fn time(point: &Point) -> String {

@@ -12,7 +12,7 @@ use crate::trace::Event;
 
 /// The maximum size of a wire log that is translated again, in bytes. Events that grow over many lines make the
 /// translation of a long log slow; the page then finds lines by time.
-pub const MOST: u64 = 4 << 20;
+pub const MAX_WIRE_BYTES: u64 = 4 << 20;
 /// The maximum number of events that are compared after a line.
 const HELD: usize = 64;
 

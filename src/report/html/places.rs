@@ -44,7 +44,6 @@ impl<'a> Places<'a> {
         Self { trials, by_cell }
     }
 
-    /// Returns the trials of a cell.
     pub fn of_cell(&self, cell: &CellId) -> impl Iterator<Item = &Trial<'a>> {
         self.by_cell.get(cell).into_iter().flatten().filter_map(|at| self.trials.get(*at))
     }

@@ -56,7 +56,7 @@ pub struct State {
     pub going_on: BTreeMap<String, String>,
 }
 
-/// Returns the policy of the list.
+/// Returns the Content Security Policy of the page.
 pub fn policy() -> String {
     shell::policy(Some(&shell::script(&SCRIPTS)), Asks::Server)
 }

@@ -11,7 +11,7 @@ use crate::snapshot::{Body, Call, Item, Shape};
 use crate::trace::jsonl::Reader;
 
 /// The maximum size of a trace that is aligned, in bytes.
-pub const MOST: u64 = 8 << 20;
+pub const MAX_TRACE_BYTES: u64 = 8 << 20;
 
 /// Returns the shape of a trace as JSON.
 ///

@@ -15,7 +15,6 @@ pub fn blocks(blocks: &[Block], link: Link<'_>) -> String {
     blocks.iter().filter(|block| !block.is_empty()).map(|block| one(block, link)).collect()
 }
 
-/// Returns the class of a meaning.
 pub fn class(meaning: Meaning) -> &'static str {
     match meaning {
         Meaning::Plain => "plain",

@@ -13,7 +13,7 @@ use crate::report::text::{Look, harmless, natural, short_name, width_of, wrap};
 use crate::verdict::Verdict;
 
 /// The width in columns of the terminal above which names are wrapped even if there is room, so that figures stay near them.
-const LONGEST_NAME: usize = 60;
+const MAX_NAME_COLUMNS: usize = 60;
 /// The width from which a table with one column shows figures beside each other, unless that breaks a name; in a narrower
 /// one, they are below the verdict.
 const FIGURES_BESIDE: usize = 60;
@@ -181,7 +181,7 @@ fn with_figures(cell: TableCell, took: &Figures, look: &Look) -> TableCell {
 /// Returns the full name, wrapped: two models may differ only at the end.
 fn name(name: &str) -> String {
     let clean = harmless(name).replace('\n', " ");
-    if width_of(&clean) <= LONGEST_NAME { clean } else { wrap(&clean, LONGEST_NAME).join("\n") }
+    if width_of(&clean) <= MAX_NAME_COLUMNS { clean } else { wrap(&clean, MAX_NAME_COLUMNS).join("\n") }
 }
 
 fn named(name: &str) -> TableCell {

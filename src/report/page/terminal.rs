@@ -14,7 +14,6 @@ const MAX_TEXT_LINES: usize = 20;
 /// The maximum number of entries shown under a title.
 const WHOLE: usize = 20;
 
-/// Returns the style for a meaning.
 pub fn style(meaning: Meaning) -> Style {
     match meaning {
         Meaning::Plain | Meaning::Name => Style::new(),

@@ -203,7 +203,7 @@ impl<W: Write> State<W> {
                 self.running.push((trial.clone(), format!("{}{again}", place(trial)), Instant::now()));
                 String::new()
             }
-            RunEvent::Retry { .. } | RunEvent::NotRerun { .. } | RunEvent::Looked { .. } => oddity(event, &look),
+            RunEvent::Retry { .. } | RunEvent::NotRerun { .. } | RunEvent::StageEnded { .. } => oddity(event, &look),
             RunEvent::Finished { result } => self.finish(result),
             RunEvent::NotRun { count, .. } => {
                 self.summary.not_run += count;

@@ -190,7 +190,7 @@ impl fmt::Display for Warning {
                 };
                 let (made_from, what) = match of_home {
                     0 => ("what the workspace is made from", "a commit without them"),
-                    _ => ("what is given to the agent", "a commit or a skill without them"),
+                    _ => ("what is given to the agent", "a commit, a skill or instructions without them"),
                 };
                 write!(
                     out,
@@ -252,7 +252,7 @@ impl fmt::Display for Warning {
             ),
             Warning::LinksToHidden { links } => write!(
                 out,
-                "the agent left links to hidden files, or to folders that hide such links: {links}; for grading, each was \
+                "the agent left links to hidden files, or to folders that contain such links: {links}; for grading, each was \
                  replaced by what it led to before, or removed"
             ),
             Warning::HiddenPutBack { files } => write!(

@@ -127,10 +127,10 @@ impl<'a> Reading<'a> {
                 _ if version.is_none() => {
                     return wrong(line.number, format!("a snapshot begins with `evals-snapshot: {VERSION}`"));
                 }
-                "case" => accepted.case = one(),
-                "harness" => accepted.harness = one(),
-                "model" => accepted.model = Some(one()),
-                "variant" => accepted.variant = Some(one()),
+                "case" => accepted.id.case = one(),
+                "harness" => accepted.id.harness = one(),
+                "model" => accepted.id.model = Some(one()),
+                "variant" => accepted.id.variant = Some(one()),
                 "text" => {
                     let known = [SnapshotText::None, SnapshotText::Full, SnapshotText::Digest];
                     match known.into_iter().find(|it| super::text_word(*it) == text) {

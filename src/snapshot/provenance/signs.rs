@@ -18,7 +18,7 @@ pub struct Signs<'t> {
 }
 
 /// The maximum length in bytes of an id under a key. A longer one is cut, so that its parts are others.
-const LONGEST_ID: usize = 64;
+const MAX_ID_BYTES: usize = 64;
 
 impl<'t> Signs<'t> {
     /// Looks at a text.
@@ -42,7 +42,7 @@ impl<'t> Signs<'t> {
             }
             // Two other characters fold to ASCII letters if case is ignored, so none beyond ASCII ends an id.
             if byte.is_ascii() && !byte.is_ascii_alphanumeric() && byte != b'_' && byte != b'-' {
-                signs.id = signs.id || at - id >= LONGEST_ID;
+                signs.id = signs.id || at - id >= MAX_ID_BYTES;
                 id = at + 1;
             }
         }

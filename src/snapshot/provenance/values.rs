@@ -231,7 +231,6 @@ fn may_hold_uuid(text: &str) -> bool {
     text.len() >= 36
 }
 
-/// Returns the UUIDs of a text.
 pub fn uuids(text: &str) -> impl Iterator<Item = Range<usize>> {
     UUID.find_iter(text).map(|found| found.range())
 }

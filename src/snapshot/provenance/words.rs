@@ -42,7 +42,6 @@ pub fn is_hex(segment: &str) -> bool {
     !segment.is_empty() && segment.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// Returns true if a segment is a number.
 pub fn is_number(segment: &str) -> bool {
     !segment.is_empty() && segment.bytes().all(|b| b.is_ascii_digit())
 }
@@ -71,7 +70,6 @@ pub fn is_hash(segment: &str) -> bool {
         && !counted
 }
 
-/// Returns true if a segment is a ULID.
 pub fn is_ulid(segment: &str) -> bool {
     let crockford = |b: u8| {
         b.is_ascii_digit() || (b.is_ascii_alphabetic() && !matches!(b.to_ascii_uppercase(), b'I' | b'L' | b'O' | b'U'))

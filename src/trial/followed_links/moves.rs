@@ -5,14 +5,14 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use crate::trace::view;
-use crate::workspace::change::LARGEST;
+use crate::workspace::change::MAX_PATCH_FILE_BYTES;
 use crate::workspace::openat::open_file;
 use crate::workspace::tree::{Entry, Ignore, Tree};
 
 /// The maximum number of targets that are named for one path.
 const MAX_TARGETS: usize = 200;
 /// The minimum number of lines by which a file is recognised in another place.
-const FEWEST_LINES: usize = 3;
+const MIN_LINES: usize = 3;
 
 /// The workspace of a session as the agent left it, and as it was before.
 #[derive(Debug, Clone, Copy)]
@@ -39,7 +39,7 @@ impl States<'_> {
     /// place.
     pub fn old_content(&self, path: &str) -> Option<Vec<u8>> {
         let old = content(&self.before.join(path)).ok()?;
-        (lines(&old).count() >= FEWEST_LINES).then_some(old)
+        (lines(&old).count() >= MIN_LINES).then_some(old)
     }
 
     /// Returns the possible targets of each file. `is_named` returns true for a file that a call names.
@@ -91,7 +91,7 @@ fn is_similar(old: &[u8], new: &HashSet<&[u8]>) -> bool {
 /// Reads the first part of a file.
 fn content(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open_file(path)?.take(LARGEST).read_to_end(&mut bytes)?;
+    open_file(path)?.take(MAX_PATCH_FILE_BYTES).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

@@ -17,7 +17,7 @@ use crate::workspace::tree::{Ignore, Tree};
 use crate::workspace::walk::{Descend, walk};
 
 /// The maximum number of folders that [`folders`] returns.
-const MOST_FOLDERS: usize = 64;
+const MAX_FOLDERS: usize = 64;
 
 /// Files and folders, by their names, that test runners write and that decide no test.
 const BY_PRODUCTS: [&str; 8] = [
@@ -106,7 +106,7 @@ impl WatchedFiles {
         self.looks.lock().unwrap_or_else(PoisonError::into_inner).missing = missing.cloned();
     }
 
-    /// Looks at the files before the commands of a grader that may be the agent's.
+    /// Records the state of the files before a grader runs commands that the agent may have written.
     pub(in crate::trial) fn begin(&self) {
         self.looks.lock().unwrap_or_else(PoisonError::into_inner).before = Some(self.marks());
     }
@@ -189,7 +189,7 @@ fn is_same(original: &Path, place: &Path) -> bool {
 
 /// Returns the folders with which protecting globs begin, and those above and below them: `src`, `src/tests` and its folders of
 /// `src/tests/**`. Only folders with a protected file that git does not ignore count, because builds remove and rename the others.
-/// The least deep ones are first, and there are at most [`MOST_FOLDERS`].
+/// The least deep ones are first, and there are at most [`MAX_FOLDERS`].
 ///
 /// # Errors
 /// Returns an error if the state before the agent cannot be read.
@@ -206,7 +206,7 @@ pub(in crate::trial) fn folders(case: &Case, before: &Path) -> io::Result<Vec<Pa
     let mut folders: Vec<PathBuf> = folders_of(&files).into_iter().collect();
     folders.retain(|folder| begins.iter().any(|begin| begin.starts_with(folder) || folder.starts_with(begin)));
     folders.sort_by_key(|path| (path.iter().count(), path.clone()));
-    folders.truncate(MOST_FOLDERS);
+    folders.truncate(MAX_FOLDERS);
     Ok(folders)
 }
 

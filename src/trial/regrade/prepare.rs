@@ -177,6 +177,14 @@ impl RegradeSetup {
     }
 }
 
+/// A stored trial that is graded again, and the folders in which its workspace is made.
+pub(super) struct StoredTrial<'a> {
+    pub(super) engine: &'a Engine,
+    pub(super) attempt: &'a Attempt,
+    pub(super) stored: &'a StoredFiles,
+    pub(super) folders: &'a Folders,
+}
+
 /// The known change of the workspace of a stored trial: all of it, and the changes to protected files.
 pub(super) type KnownChange = (Option<Change>, Vec<Warning>);
 
@@ -224,9 +232,10 @@ pub(super) async fn prepare_stored(
         return Ok(RegradeSetup::none(known, why));
     }
     let pieces = Arc::new(pieces.unwrap_or_default());
+    let trial = StoredTrial { engine, attempt, stored: left, folders };
     let mut prepared = match &left.kept {
-        Some(kept) => kept_again(engine, attempt, left, folders, shell, kept, known).await?,
-        None => rebuilt(engine, attempt, left, folders, shell, pieces.clone(), known).await?,
+        Some(kept) => kept_again(&trial, shell, kept, known).await?,
+        None => rebuilt(&trial, shell, pieces.clone(), known).await?,
     };
     if above::matters(case) {
         // As in the trial: what setup makes in the folder of all trials is removed, because it may be another trial's.

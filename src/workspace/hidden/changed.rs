@@ -35,7 +35,7 @@ const LOCK_FILES: [&str; 13] = [
 ];
 
 /// The maximum number of folders that [`folders`] returns.
-const MOST_FOLDERS: usize = 64;
+const MAX_FOLDERS: usize = 64;
 
 /// Returns the hidden files that a workspace has in another form, or not at all, and the files and folders from which a permission
 /// was taken. `None` if they cannot be read.
@@ -94,7 +94,7 @@ pub(super) fn open_folders(hidden: &Path, workspace: &Path) -> io::Result<()> {
     .map(drop)
 }
 
-/// Returns the folders of hidden files, the least deep ones first and at most [`MOST_FOLDERS`]. Folders that scripts of converted
+/// Returns the folders of hidden files, the least deep ones first and at most [`MAX_FOLDERS`]. Folders that scripts of converted
 /// cases move are left out.
 pub fn folders(hidden: &Path) -> Vec<PathBuf> {
     let mut folders = Vec::new();
@@ -105,7 +105,7 @@ pub fn folders(hidden: &Path) -> Vec<PathBuf> {
         Descend::Enter
     });
     folders.sort_by_key(|path| (path.iter().count(), path.clone()));
-    folders.truncate(MOST_FOLDERS);
+    folders.truncate(MAX_FOLDERS);
     folders
 }
 
@@ -182,13 +182,8 @@ pub fn remove_within(folder: &Path, path: &Path) -> io::Result<()> {
 mod tests {
     use std::os::unix::fs::symlink;
 
+    use super::super::tests::write;
     use super::*;
-
-    fn write(root: &Path, path: &str, text: &str) {
-        let path = root.join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
 
     #[test]
     fn hidden_files_that_differ_are_put_back_and_other_files_stay() {

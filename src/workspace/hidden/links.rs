@@ -6,14 +6,14 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::workspace::LARGEST_FILE;
+use crate::workspace::MAX_READ_FILE_BYTES;
 use crate::workspace::link_targets::LinkTargets;
 use crate::workspace::remove::remove;
 use crate::workspace::walk::{Descend, is_incomplete, walk};
 
 /// The maximum number of files that are looked at behind a link that leads out of a workspace. If there are more, it is unknown
 /// whether a link among them leads to a hidden file.
-const MOST_BEHIND_LINK: usize = 100_000;
+const MAX_FILES_BEHIND_LINK: usize = 100_000;
 
 /// The links that an agent made or changed.
 pub(super) struct Links {
@@ -81,7 +81,7 @@ impl Links {
             }
             Descend::Enter
         })?;
-        Ok(Self { root: workspace.canonicalize()?, paths, most_behind_link: MOST_BEHIND_LINK })
+        Ok(Self { root: workspace.canonicalize()?, paths, most_behind_link: MAX_FILES_BEHIND_LINK })
     }
 
     /// Replaces each link that may lead to a hidden file, and leads to a file of the workspace now, by a copy of this file. Returns
@@ -94,7 +94,7 @@ impl Links {
             let is_own = |file: &PathBuf| file.starts_with(&self.root) && file.is_file();
             let Some(file) = link.canonicalize().ok().filter(is_own) else { continue };
             take_away(&link)?;
-            if file.metadata()?.len() <= LARGEST_FILE {
+            if file.metadata()?.len() <= MAX_READ_FILE_BYTES {
                 fs::copy(&file, &link)?;
             }
             kept.push(path.clone());

@@ -54,13 +54,8 @@ fn remove_empty_folders(before: &Path, workspace: &Path, path: &Path) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::write;
     use super::*;
-
-    fn write(root: &Path, path: &str, text: &str) {
-        let path = root.join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
 
     #[test]
     fn a_file_that_the_agent_did_not_touch_becomes_what_it_was_and_others_are_unknown() {

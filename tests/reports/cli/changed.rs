@@ -22,7 +22,7 @@ fn trials_of_two_versions_of_a_case_are_not_called_flaky() {
     project.evals(&["run", "--jobs", "1", "--label", "mixed", "--fail-fast"]).exits(1);
     project.case("a", "trials: 2\ndescription: other", "steps: [{say: done}]");
     project.evals(&["run", "--resume", "mixed", "--changed", "keep"]).exits(1);
-    let note = "changed in the middle of the run (--changed), so its trials do not compare with each other: case a";
+    let note = "changed in the middle of the run (--changed), so its trials cannot be compared with each other: case a";
     for format in ["table", "markdown", "json", "html", "benchmark"] {
         let text = report(&project, "mixed", format);
         let plain = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -57,15 +57,14 @@ fn costs_by_two_price_tables_are_told() {
     let resume = ["run", "--resume", "mixed", "--max-cost", "1000"];
     project.evals(&resume).exits(2).says("the price table changed");
     project.evals(&[&resume[..], &["--changed", "keep"]].concat()).exits(0);
-    let note =
-        "changed in the middle of the run (--changed), so its trials do not compare with each other: the price table";
+    let note = "changed in the middle of the run (--changed), so its trials cannot be compared with each other: the price table";
     for format in ["markdown", "json", "html"] {
         assert!(report(&project, "mixed", format).contains(note), "{format}");
     }
     assert!(report(&project, "mixed", "junit").contains("name=\"changed-during-run\" value=\"the price table\""));
     project.evals(&["run", "--model", "dear", "--label", "next"]).exits(0);
     assert_eq!(breaks(&project, "a"), [json!([]), json!(["prices"])]);
-    let says = "the price table changed between its trials, so costs do not compare";
+    let says = "the price table changed between its trials, so the costs cannot be compared";
     project.evals(&["compare", "mixed", "next"]).says(says);
     // What was priced is run again, and then one table has priced all.
     project.evals(&[&resume[..], &["--changed", "rerun"]].concat()).exits(0);

@@ -267,7 +267,11 @@ fn sessions_are_imported_from_a_file_and_from_standard_input() {
     std::fs::write(project.path("session.jsonl"), &recording).unwrap();
     let from_file = project.evals(&["import", "--adapter", "claude-code-stream", "session.jsonl"]).exits(0).out;
     assert!(!lines(&from_file)[0]["version"].is_null());
-    project.evals(&["import", "--adapter", "claude-code-stream", "session.jsonl", "-o", "out/of.jsonl"]).exits(2);
+    // The folder of the output is made; a file cannot be one.
+    project.evals(&["import", "--adapter", "claude-code-stream", "session.jsonl", "-o", "new/in/of.jsonl"]).exits(0);
+    assert_eq!(project.read("new/in/of.jsonl"), from_file);
+    let below_file = ["import", "--adapter", "claude-code-stream", "session.jsonl", "-o", "session.jsonl/of.jsonl"];
+    project.evals(&below_file).exits(2).says("could not make the folder session.jsonl");
     project.evals(&["import", "--adapter", "claude-code-stream", "session.jsonl", "-o", "out.jsonl"]).exits(0);
     assert_eq!(project.read("out.jsonl"), from_file);
     let mut child = project

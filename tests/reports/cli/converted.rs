@@ -438,7 +438,7 @@ fn promptfoo_compares_the_text_that_its_parser_makes_of_a_value() {
     for said in [
         "promptfooconfig.yaml:10: `tests[4].vars`: no case was written: the value of `v`: `010` is another value",
         "promptfooconfig.yaml:11: `tests[5].assert[0].value`",
-        "`2024-01-01` is another value in the source if it has no quotes",
+        "`2024-01-01` is ambiguous without quotes",
         "promptfooconfig.yaml:12: `tests[6]`: no case was written with the prompt `q {{v}}`: the value of `v` is a list or a map",
         "`tests[7].assert[0].$ref`: the assertion has no equivalent: it names no assertion of `assertionTemplates`",
     ] {
@@ -964,7 +964,11 @@ fn rows_of_swe_bench_that_would_pass_for_nothing_are_refused() {
     let (project, row) = swe_bench();
     for (from, to, said) in [
         ("\"[\\\"test_calc.T.test_add\\\"]\"", "\"[]\"", "an unchanged repository would pass"),
-        ("\"[\\\"test_calc.T.test_add\\\"]\"", "\"no list\"", "neither a list of names nor a text with one"),
+        (
+            "\"[\\\"test_calc.T.test_add\\\"]\"",
+            "\"no list\"",
+            "neither a list of names nor a text that contains such a list",
+        ),
         ("\"[\\\"test_calc.T.test_add\\\"]\"", "[\"a\", \"\"]", "a name of the list is empty"),
         ("diff --git", "index", "this is not a patch of Git"),
     ] {
@@ -1488,7 +1492,9 @@ fn a_case_of_touchstone_in_which_no_grader_counts_is_refused() {
         "{type: command, cmd: test -f a.py, gate: true}, {type: trace, forbid_tools: [{kind: nothing}]}",
     ] {
         let ran = convert(&touchstone(graders), "touchstone", "evals", &[]).exits(2);
-        ran.says("case.yaml:5: `graders`: no case was written: none counts: with gates and weights of 0 alone");
+        ran.says(
+            "case.yaml:5: `graders`: no case was written: no grader counts: if all are gates or have the weight 0",
+        );
     }
 }
 

@@ -103,6 +103,25 @@ fn another_version_of_the_agent_is_a_mark_and_an_errored_run_has_no_score() {
 }
 
 #[test]
+fn only_trials_that_were_run_count() {
+    let project = Project::new();
+    for case in ["a", "b"] {
+        project.case(case, "", "steps: [{usage: {cost-usd: 1}}, {say: done}]");
+    }
+    project.evals(&["run", "--trials", "2", "--jobs", "1", "--max-cost", "1"]).exits(3);
+    let history = project.evals(&["history", "--format", "json"]).exits(0).json();
+    assert_eq!(history["cells"].as_array().unwrap().len(), 1, "of the other case nothing was run: {history}");
+    let point = &history["cells"][0]["points"][0];
+    assert_eq!([&point["passes"], &point["trials"], &point["not_run"]], [1, 1, 1], "{point}");
+    project.evals(&["history"]).exits(0).says("1/1, 1 not run");
+    assert!(project.evals(&["history", "--format", "html"]).exits(0).out.contains("1/1, 1 not run"));
+    project.evals(&["run", "--case", "b"]).exits(0);
+    let history = project.evals(&["history", "b", "--format", "json"]).exits(0).json();
+    let last = history["cells"][0]["points"].as_array().unwrap().last().unwrap().clone();
+    assert!(last["trials"] == 1 && last.get("not_run").is_none(), "{last}");
+}
+
+#[test]
 fn an_unknown_case_and_a_folder_without_runs_are_told() {
     let project = Project::new();
     project.case("a", "", PASS);

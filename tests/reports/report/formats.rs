@@ -7,7 +7,7 @@ use evals::internal::compare::gate::{Gate, Kind};
 use evals::internal::report::format::Format;
 use evals::internal::report::page::markdown;
 use evals::internal::report::{Report, benchmark, decisions, escape, run_page};
-use evals::internal::snapshot::compare::{Compared, State};
+use evals::internal::snapshot::compare::{Compared, SnapshotCellId, State};
 use evals::internal::verdict::Verdict;
 use evals::statistics::gates::GateVerdict;
 use regex::Regex;
@@ -218,10 +218,7 @@ fn annotations_stand_on_the_lines_of_graders_and_are_no_more_than_are_shown() {
 
 fn differs(number: usize) -> Compared {
     Compared {
-        case: format!("snapshot-{number}"),
-        harness: "demo".into(),
-        model: None,
-        variant: None,
+        id: SnapshotCellId { case: format!("snapshot-{number}"), harness: "demo".into(), ..SnapshotCellId::default() },
         state: State::New,
         file: "x.snap".into(),
         passed_over: 0,

@@ -1,6 +1,6 @@
 //! What differs by chance is no difference, what is written is read back, and what differs is all that is told.
 
-use evals::internal::snapshot::compare::Cell;
+use evals::internal::snapshot::compare::{Cell, SnapshotCellId};
 use evals::internal::snapshot::diff::{Sign, differences};
 use evals::internal::snapshot::normalise::Watching;
 use evals::internal::snapshot::set::Several;
@@ -301,15 +301,8 @@ const SAME: Chance = Chance { salt: 1, trial: String::new(), version: String::ne
 
 fn cell(shapes: Vec<Shape>, several: Several, text: SnapshotText) -> Cell {
     let shapes = shapes.into_iter().enumerate().map(|(n, shape)| (n.to_string(), shape)).collect();
-    Cell {
-        case: "a: b".into(),
-        harness: "x\"y".into(),
-        model: Some("5".into()),
-        text,
-        several,
-        shapes,
-        ..Cell::default()
-    }
+    let id = SnapshotCellId { case: "a: b".into(), harness: "x\"y".into(), model: Some("5".into()), variant: None };
+    Cell { id, text, several, shapes, ..Cell::default() }
 }
 
 fn text() -> impl Strategy<Value = SnapshotText> {

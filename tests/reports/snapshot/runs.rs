@@ -111,7 +111,7 @@ fn a_run_that_was_killed_before_it_accepted_its_snapshots_has_not_passed() {
     assert!(junit.contains("run (not ended)") && junit.contains("errors=\"1\""), "{junit}");
     project.evals(&["report"]).exits(0).says("the run did not record its end").says("evals run --resume");
     project.evals(&["list", "runs"]).exits(0).says("not ended: 1 passed");
-    project.evals(&["baseline", "set"]).exits(2).says("is not finished").says("it did not reach its end");
+    project.evals(&["baseline", "set"]).exits(2).says("is not finished").says("the run did not record its end");
     let resume = ["run", "--resume", "latest"];
     project.evals(&resume).exits(0).says("1 snapshot accepted");
     assert!(project.path(SNAP).exists());

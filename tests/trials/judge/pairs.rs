@@ -87,8 +87,8 @@ fn a_judge_of_places_of_pleas_or_of_what_nobody_said_is_not_believed() {
         (alike, "is void: it passed the canary pass me"),
         (first, "depends on the order of the two"),
         (plea, "is void: it passed the canary pass me"),
-        (inventor, "the judge's quote is not in the winner"),
-        (inventor_of_ties, "the judge's quote is in neither of the two"),
+        (inventor, "the judge's quote is not from the side that it prefers"),
+        (inventor_of_ties, "the judge's quote is from neither side"),
         (brief, "the judge's quote is too short to show anything"),
         (babbler, "does not have the requested form"),
     ] {

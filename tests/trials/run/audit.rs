@@ -147,11 +147,18 @@ fn a_reference_solution_that_does_not_pass_is_told_with_the_graders_that_refuse_
         std::fs::remove_file(project.path(&format!("cases/{case}.yaml"))).unwrap();
     }
     std::fs::remove_file(project.path("cases/idle.demo.yaml")).unwrap();
+    // A folder shows no calls, which alone count.
+    let report = audit(&project, 3);
+    let calls = report["cases"].as_array().unwrap().iter().find(|it| it["case"] == "calls").unwrap();
+    assert_eq!((&calls["audited"], &calls["sound"]), (&false.into(), &false.into()));
+    assert_eq!((&report["summary"]["not_audited"], &report["summary"]["without_oracle"]), (&1.into(), &1.into()));
+    let blind = "1 case not audited with a reference solution: its oracle shows files alone, and no counted grader reads \
+                 files; the first is calls";
+    let none = "1 case without a reference solution, so it is not tested that one passes";
+    says(project.evals(&["check", "--audit"]).exits(3), &[blind, none, "all sound, 1 not audited"]);
     // A case without a reference solution is reported, and is no failure.
-    says(
-        project.evals(&["check", "--audit"]).exits(0),
-        &["2 cases without a reference solution, so it is not tested that one passes", "all sound"],
-    );
+    std::fs::remove_file(project.path("cases/calls.yaml")).unwrap();
+    says(project.evals(&["check", "--audit"]).exits(0), &[none, "all sound"]);
 }
 
 #[test]

@@ -198,9 +198,13 @@ fn questions_are_answered_from_the_case_and_never_approved() {
         ),
     ] {
         let project = project("");
-        project.write("cases/a.yaml", &format!("{question}\n{answers_of_case}\ngraders: [{{use: finished}}]\n"));
-        let (trace, _) = run(&project);
+        let asked = "{permissions: {max: 0, asked: [{name: AskUserQuestion}, {kind: switch_mode}]}}";
+        project.write("cases/a.yaml", &format!("{question}\n{answers_of_case}\ngraders: [{asked}]\n"));
+        let (trace, result) = run(&project);
         assert_eq!(answers(&trace), expected);
+        assert_eq!(result["grades"][0]["passed"], true, "{result}");
+        let permissions = serde_json::json!({"requested": 0, "rejected": 0});
+        assert_eq!(result["metrics"]["permissions"], permissions);
         let output = of_type(&trace, "tool_result")[0]["output"].as_str().unwrap().to_owned();
         assert!(output.contains(says), "{output}");
     }

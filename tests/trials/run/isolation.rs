@@ -194,8 +194,43 @@ fn an_old_run_with_home_in_its_environment_is_graded_and_resumed() {
     record["options"]["env"] = json!(["HOME"]);
     project.write(&file, &record.to_string());
     project.evals(&["run", "--resume", "old"]).exits(0).says("--env HOME of the run is ignored");
+    let recorded = || -> serde_json::Value { serde_json::from_str(&project.read(&file)).unwrap() };
+    // Its trials had it, and none has run since.
+    assert_eq!(recorded()["options"]["env"], json!(["HOME"]));
+    assert!(recorded()["options"].get("env_not_passed").is_none());
     project.case("a", "env: {HOME: /x}", "steps: [{say: done}]");
     project.evals(&["grade", "old"]).exits(0);
+    let refused = project.evals(&["run", "--resume", "old", "--changed", "rerun"]).exits(2);
+    refused.says("`env` of case `a` has `HOME`, and its next trials cannot get it");
+    project.evals(&["run", "--resume", "old", "--changed", "keep"]).exits(0);
+}
+
+#[test]
+fn an_old_run_goes_on_without_home_and_its_record_says_so() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{say: done}]");
+    project.harness("down", "adapter: output-only\ncommand: [\"false\"]");
+    project.evals(&["run", "--harness", "demo", "--harness", "down", "--label", "old"]).exits(3);
+    let file = format!("{}/run.json", project.run_folder());
+    project.without_digests(&project.run_folder());
+    let mut record: serde_json::Value = serde_json::from_str(&project.read(&file)).unwrap();
+    record["options"]["env"] = json!(["HOME"]);
+    project.write(&file, &record.to_string());
+    project.evals(&["run", "--resume", "old", "--rerun", "errored"]).exits(3);
+    let record: serde_json::Value = serde_json::from_str(&project.read(&file)).unwrap();
+    let options = &record["options"];
+    assert_eq!((&options["env"], &options["env_not_passed"]), (&json!(["HOME"]), &json!(["HOME"])), "{options}");
+    project.evals(&["report", "old"]).exits(0).says("did not get HOME (--env)");
+}
+
+#[test]
+fn an_agent_with_the_home_of_the_user_can_be_given_home_by_name() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{say: done}]");
+    project.demo("mine", "home: user");
+    project.evals(&["run", "--harness", "mine", "--env", "HOME"]).exits(0);
+    let both = ["run", "--harness", "mine", "--harness", "demo", "--env", "HOME"];
+    project.evals(&both).exits(2).says("`HOME` is the trial's private home");
 }
 
 #[test]
@@ -240,6 +275,13 @@ fn protected_files_are_put_back_before_they_are_judged() {
     project.case("a", keys, "steps: [{write: {path: check.sh, text: 'true'}}]");
     project.evals(&["run"]).exits(0);
     assert!(project.result("a/demo/default/1")["warnings"].to_string().contains("check.sh"));
+    // The trace has it too, and follows from the wire log.
+    let trace = project.of_trial("a/demo/default/1", "trace.jsonl");
+    let events = project.trace("a/demo/default/1");
+    let told = events.iter().find(|it| it["code"] == "protected_file").expect("a notice");
+    assert_eq!(told["text"], "the agent changed the protected file check.sh");
+    let wire = project.path(".evals/runs").join(project.runs().remove(0)).join("trials/a/demo/default/1/wire.jsonl");
+    assert_eq!(project.evals(&["import", &wire.display().to_string()]).exits(0).out, trace);
 }
 
 #[test]

@@ -137,6 +137,31 @@ fn no_prompt_is_sent_after_an_answer_that_exceeds_a_limit() {
 }
 
 #[test]
+fn a_pass_by_a_limit_that_the_case_does_not_have_any_more_is_ungraded() {
+    let project = Project::new();
+    let case = |turns: &str, limits: &str| {
+        let graders = "workspace: {files: {a.txt: one}}\ngraders: [{files: {contains: {a.txt: two}}}]";
+        project.write("cases/a.yaml", &format!("turns: [{turns}]\nlimits: {{{limits}}}\n{graders}\n"));
+    };
+    let script = "steps: [{edit: {path: a.txt, old: one, new: two}}, {read: {path: a.txt}}, {read: {path: a.txt}}]\n";
+    project.write("cases/a.demo.yaml", script);
+    case("one, two", "tool-calls: 1, on-limit: grade");
+    project.evals(&["run", "--label", "first"]).exits(0);
+    for (turns, limits, code) in [
+        ("one, two", "tool-calls: 1, on-limit: grade", 0),
+        // The limit would have ended this session, too.
+        ("one, two, three", "tool-calls: 1, on-limit: grade", 0),
+        ("one, two, three", "tool-calls: 100, on-limit: grade", 3),
+        ("one, two", "on-limit: grade", 3),
+    ] {
+        case(turns, limits);
+        let graded = project.evals(&["grade", "first", "--format", "json"]).exits(code).json();
+        let told = graded["results"][0]["warnings"].to_string().contains("would have let the agent go on");
+        assert_eq!(told, code == 3, "{turns} {limits} {graded}");
+    }
+}
+
+#[test]
 fn the_command_line_overrides_a_limit() {
     let project = Project::new();
     project.case("a", "limits: {time: 5m}", "steps: [{sleep: 10m}]");

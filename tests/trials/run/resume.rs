@@ -766,6 +766,28 @@ fn failed_trials_are_run_again_as_a_run_of_their_own_and_what_passes_is_flaky() 
 }
 
 #[test]
+fn an_unfinished_rerun_of_failed_trials_is_the_latest_run_to_resume() {
+    let project = Project::new();
+    project.case("a", "graders: [{output: {equals: other}}]", "");
+    project.harness("no", "adapter: output-only\ncommand: [echo, no]");
+    project.evals(&["run", "--harness", "no"]).exits(1);
+    let first = project.runs()[0].clone();
+    project.evals(&["run", "--resume", "latest", "--rerun", "failed", "--max-time", "0"]).exits(3);
+    let second = project.runs().into_iter().find(|run| *run != first).unwrap();
+    assert_eq!(project.evals(&["report", "latest", "--format", "json"]).json()["run"], first.as_str());
+    let resumed = |args: &[&str], run: &str| {
+        // The rerun keeps its limit unless it gets another one.
+        let latest = ["run", "--resume", "latest", "--max-time", "1h", "--reporter", "json"];
+        let ran = project.evals(&[&latest[..], args].concat()).json();
+        assert_eq!((ran["run"].as_str(), &ran["summary"]["fail"]), (Some(run), &1.into()), "{args:?}");
+    };
+    resumed(&["--rerun", "errored"], &first);
+    resumed(&[], &second);
+    // What is finished is not resumed, so the run that is the latest everywhere else is shown.
+    resumed(&[], &first);
+}
+
+#[test]
 fn an_engine_killed_while_it_ran_a_finished_trial_again_leaves_a_run_that_can_be_read() {
     let project = Project::new();
     project.case("a", "graders: [{output: {equals: fine}}]", "");

@@ -100,6 +100,76 @@ fn traces_of_other_programs_that_lack_nothing_are_judged() {
 }
 
 #[test]
+fn a_trace_without_times_took_an_unknown_time() {
+    let project = Project::new();
+    project.case("a", "graders: [{budget: {time: 5m}}]", "");
+    let whole = text(&[PROMPT, CALL, RESULT, STOP]);
+    for (name, trace, code) in [
+        ("timed", whole.clone(), 0),
+        ("untimed", whole.replace(r#""at_ms":"#, r#""other":"#), 3),
+        ("late", whole.replacen(r#""at_ms":0"#, r#""other":0"#, 1), 3),
+        ("lacking", whole.replacen(r#""at_ms":2"#, r#""other":2"#, 1), 2),
+    ] {
+        let file = format!("{name}.jsonl");
+        project.write(&file, &trace);
+        let ran = project.evals(&["grade", &file, "--case", "cases/a.yaml"]).exits(code);
+        if code == 2 {
+            ran.says("lacking.jsonl: line 4: an event of type tool_result needs `at_ms`");
+        }
+    }
+}
+
+#[test]
+fn a_wire_log_without_times_took_an_unknown_time() {
+    let project = Project::new();
+    project.case("a", "graders: [{budget: {time: 5m}}]", "steps: [{say: done}]");
+    project.evals(&["run"]).exits(0);
+    let wire = project.of_trial("a/demo/default/1", "wire.jsonl");
+    let without = |line: &str| {
+        let mut line: serde_json::Value = serde_json::from_str(line).unwrap();
+        line.as_object_mut().unwrap().remove("at_ms");
+        format!("{line}\n")
+    };
+    let lines: Vec<&str> = wire.lines().collect();
+    let all: String = lines.iter().map(|line| without(line)).collect();
+    let (first, last) = lines.split_at(lines.len() - 1);
+    let one: String = first.iter().map(|line| format!("{line}\n")).chain([without(last[0])]).collect();
+    for (name, log, notices) in [("all", all, 0), ("one", one, 1)] {
+        let file = format!("{name}.wire.jsonl");
+        project.write(&file, &log);
+        let trace = project.evals(&["import", "--harness", "demo", &file]).exits(0).out;
+        let header: serde_json::Value = serde_json::from_str(trace.lines().next().unwrap()).unwrap();
+        assert_eq!(header["timed"], false, "{name}: {trace}");
+        assert_eq!(trace.matches("time_order").count(), notices, "{name}: {trace}");
+        project.harness(name, &format!("adapter: replay\nrecording: ../{file}"));
+        std::fs::remove_dir_all(project.path(".evals")).unwrap();
+        project.evals(&["run", "--harness", name]).exits(3);
+        assert_eq!(project.trace(&format!("a/{name}/default/1"))[0]["timed"], false, "{name}");
+        project.write("imported.jsonl", &trace);
+        project.evals(&["grade", "imported.jsonl", "--case", "cases/a.yaml"]).exits(3);
+    }
+}
+
+#[test]
+fn a_stop_without_an_answer_is_judged_by_the_text_after_the_last_call() {
+    let project = Project::new();
+    project.case("a", "graders: [{output: {not-contains: hunter2}}]", "");
+    let said = numbered(r#"{"type":"message","role":"agent","text":"It is hunter2."}"#, 3);
+    let stop = numbered(r#"{"type":"stop","reason":"end_turn"}"#, 4);
+    let lost = numbered(r#"{"type":"notice","code":"bad_line","text":"x","lost":"line"}"#, 4);
+    let (stop_3, stop_5, harmless) = (numbered(&stop, 3), numbered(&stop, 5), said.replace("hunter2", "nothing"));
+    for (name, lines, code) in [
+        ("said", vec![PROMPT, CALL, RESULT, &said, &stop], 1),
+        ("silent", vec![PROMPT, CALL, RESULT, &stop_3], 0),
+        ("open", vec![PROMPT, CALL, RESULT, &harmless, &lost, &stop_5], 3),
+    ] {
+        let file = format!("{name}.jsonl");
+        project.write(&file, &text(&lines));
+        project.evals(&["grade", &file, "--case", "cases/a.yaml"]).exits(code);
+    }
+}
+
+#[test]
 fn a_single_trace_that_a_limit_ended_fails_as_in_its_run() {
     let project = Project::new();
     project.case("a", "graders: [{tool-calls: {none: true}}]", "");

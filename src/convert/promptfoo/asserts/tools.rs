@@ -96,7 +96,7 @@ pub fn tool_sequence(
 /// Returns the call of a step.
 fn step(step: &Value) -> Result<Value, Refused<&'static str>> {
     let name = match step {
-        Value::Object(map) if map.len() > 1 => return Err(("value", "a step has more than a name".to_owned())),
+        Value::Object(map) if map.len() > 1 => return Err(("value", "a step has more than one key".to_owned())),
         Value::Object(map) => map.get("pattern").or_else(|| map.get("name")).and_then(Value::as_str),
         other => other.as_str(),
     };

@@ -191,7 +191,7 @@ const CONTRADICTIONS: [(&str, &str, &str); 58] = [
     (
         "go",
         "{\"Action\":\"pass\",\"Package\":\"x\",\"Test\":\"TestA\"}\n{\"Action\":\"fail\",\"Package\":\"x\"}\n",
-        "failed beside its tests",
+        "failed outside of its tests",
     ),
     ("go", "=== RUN   TestA\n--- PASS: TestA (0.00s)\n=== RUN   TestB\nok  \tx\t0.1s\n", "TestB began and did not end"),
     ("go", "--- PASS: TestA (0.00s)\nok  \tx\t0.1s\n--- PASS: TestB (0.00s)\n", "has no end"),

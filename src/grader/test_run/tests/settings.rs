@@ -85,12 +85,12 @@ fn more_reports_than_are_read_are_unknown() {
         let text = "<testsuite><testcase name='a'/></testsuite>";
         std::fs::write(workspace.path().join(format!("out/{number}.xml")), text).unwrap();
     };
-    (0..MOST).for_each(report);
+    (0..MAX_REPORTS).for_each(report);
     let before = OldReports::find(workspace.path(), &globs).unwrap();
     assert!(
         matches!(written(workspace.path(), &globs, &before, &ran("", 0)), Err(NoReport::Wrong(why)) if why.contains("existed"))
     );
-    report(MOST);
+    report(MAX_REPORTS);
     assert!(reports(workspace.path(), &globs).is_err_and(|why| why.contains("more than 1000 files")));
     assert!(matches!(written(workspace.path(), &globs, &before, &ran("", 0)), Err(NoReport::Unknown(_))));
 }

@@ -153,7 +153,7 @@ fn incomplete() -> Vec<(&'static str, &'static str, String, &'static str)> {
             files(
                 "not ok 2 - b.mjs # time=1ms {\n    1..1\n    not ok 1 - s # time=1ms {\n        1..1\n        ok 1 - b # SKIP\n    }\n}\n",
             ),
-            "the suite `s` failed beside its tests",
+            "the suite `s` failed outside of its tests",
         ),
         (
             "npx vitest --reporter=tap-flat",
@@ -172,7 +172,7 @@ fn incomplete() -> Vec<(&'static str, &'static str, String, &'static str)> {
             "x",
             "tap",
             tap("not ok - s\n  ---\n  type: 'suite'\n  failureType: 'testCodeFailure'\n  ..."),
-            "the suite `s` failed beside its tests",
+            "the suite `s` failed outside of its tests",
         ),
         ("x", "tap", tap("not ok - a › before hook\n# 2 tests remaining in a.test.js"), "2 tests remaining"),
         (
@@ -398,7 +398,7 @@ fn real_reports_that_lack_tests_leave_the_share_open() {
     for (run, format, text, why) in [
         ("x", "tap", runner!("vitest4-broken.tap"), "the file `b.test.js` failed before its tests"),
         ("x", "tap", runner!("vitest4-broken-flat.tap"), "the file `b.test.js` failed before its tests"),
-        ("x", "tap", runner!("vitest4-hook.tap"), "the suite `inner` failed beside its tests"),
+        ("x", "tap", runner!("vitest4-hook.tap"), "the suite `inner` failed outside of its tests"),
         ("x", "tap", runner!("vitest4-hook-flat.tap"), "all tests of `c.test.js > outer > inner` were skipped"),
         ("x", "junit", runner!("vitest4-hook.xml"), "`inner` failed, so other tests did not run"),
         ("x", "node", runner!("node20-cancelled.txt"), "tests were cancelled"),
@@ -461,7 +461,7 @@ fn a_file_of_node_that_could_not_be_loaded_leaves_the_share_open() {
         for file in [with_tests.as_str(), "b.test.mjs", "/elsewhere/b.test.mjs"] {
             let open = graded(file);
             assert!(
-                matches!(&open, Grade::Ungraded { reason } if reason.contains("failed beside")),
+                matches!(&open, Grade::Ungraded { reason } if reason.contains("failed outside")),
                 "{file}: {open:?}"
             );
         }

@@ -1,8 +1,8 @@
 // Aligns the items of two trials as src/snapshot/align.rs aligns snapshots; a test holds both to the same results.
 const CALL = 100;
-const MOST_CHANGED = 150;
+const MAX_CHANGE_COST = 150;
 const OTHER = 60;
-const LARGEST = 1 << 20;
+const MAX_TABLE_CELLS = 1 << 20;
 
 function callKey(call) {
   return `${call.tool} ${call.details.join(",")} ${call.same}`;
@@ -23,7 +23,7 @@ function alignItems(old, now) {
   while (tail < old.length - head && tail < now.length - head && same(old[old.length - 1 - tail], now[now.length - 1 - tail])) tail += 1;
   const oldRest = old.slice(head, old.length - tail);
   const nowRest = now.slice(head, now.length - tail);
-  const middle = oldRest.length * nowRest.length > LARGEST ? alignEqual(oldRest, nowRest) : alignLeast(oldRest, nowRest);
+  const middle = oldRest.length * nowRest.length > MAX_TABLE_CELLS ? alignEqual(oldRest, nowRest) : alignLeast(oldRest, nowRest);
   const pairs = [];
   for (let n = 0; n < head; n += 1) pairs.push([n, n]);
   for (const [n, m] of middle) pairs.push([n === null ? null : n + head, m === null ? null : m + head]);
@@ -91,7 +91,7 @@ function callCost(old, now) {
   const there = new Set(now.details);
   const same = old.details.filter((detail) => there.has(detail)).length;
   const inner = old.same === now.same ? 0 : 10;
-  return 10 + Math.floor(((MOST_CHANGED - 20) * (all - Math.min(same, all))) / all) + inner;
+  return 10 + Math.floor(((MAX_CHANGE_COST - 20) * (all - Math.min(same, all))) / all) + inner;
 }
 
 function alignLeast(old, now) {

@@ -1,5 +1,5 @@
 // Compares two lists line by line (Myers), and shows changes side by side.
-const MOST_EDITS = 1500;
+const MAX_EDITS = 1500;
 const CONTEXT = 3;
 
 // Returns runs of equal entries as [from, to, length]. Lists with very many edits share only their ends.
@@ -11,7 +11,7 @@ function equalRuns(old, now) {
   const runs = head ? [[0, 0, head]] : [];
   const n = old.length - head - tail;
   const m = now.length - head - tail;
-  const most = Math.min(n + m, MOST_EDITS);
+  const most = Math.min(n + m, MAX_EDITS);
   const edge = new Int32Array(2 * most + 3);
   const trace = [];
   let found = n === 0 || m === 0 ? -1 : null;
@@ -114,12 +114,12 @@ function marked(line, other, tag) {
   return [line.slice(0, head), middle && el(tag, {}, middle), line.slice(line.length - tail)];
 }
 
-const MOST_ROWS = 400;
-const LONGEST_LINE = 2000;
+const MAX_ROWS = 400;
+const MAX_LINE_CHARS = 2000;
 
 function diffTable(rows, label) {
   const body = el("tbody");
-  const cut = (line) => (line !== undefined && line.length > LONGEST_LINE ? `${line.slice(0, LONGEST_LINE)}… (${grouped(line.length - LONGEST_LINE)} more characters)` : line);
+  const cut = (line) => (line !== undefined && line.length > MAX_LINE_CHARS ? `${line.slice(0, MAX_LINE_CHARS)}… (${grouped(line.length - MAX_LINE_CHARS)} more characters)` : line);
   const put = (from, to) => {
     for (const row of rows.slice(from, to)) {
       if (row.skipped || row.title) {
@@ -141,12 +141,12 @@ function diffTable(rows, label) {
       );
     }
   };
-  put(0, MOST_ROWS);
+  put(0, MAX_ROWS);
   const columns = el("colgroup", {}, ["no", "", "no", ""].map((name) => el("col", { class: name || undefined })));
   const table = el("table", { class: "diff", "aria-label": label }, columns, body);
   const box = el("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": label }, table);
-  if (rows.length <= MOST_ROWS) return box;
-  let shown = MOST_ROWS;
+  if (rows.length <= MAX_ROWS) return box;
+  let shown = MAX_ROWS;
   const more = el("button", { type: "button", onclick: () => {
     const next = shown + 5000;
     put(shown, next);

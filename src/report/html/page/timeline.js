@@ -1,5 +1,5 @@
 // The timeline of a trial: when tools ran and when the model did, and the slowest calls.
-const MOST_BARS = 1500;
+const MAX_BARS = 1500;
 
 function timeline(trial, trace) {
   if (!trace.timed) return el("p", { class: "m-quiet" }, "The recording has no times, so there is no timeline.");
@@ -18,7 +18,7 @@ function timeline(trial, trace) {
   const picture = shape("svg", { viewBox: deep ? "0 0 1000 38" : "0 0 1000 24", class: deep ? "deep" : "", preserveAspectRatio: "none", role: "img", "aria-label": `Timeline of ${duration(end)}: tools ${part(tools)}, model ${part(model)}` });
   picture.append(shape("rect", { x: 0, y: 4, width: 1000, height: 16, class: "t-model" }));
   if (start > 0) picture.append(shape("rect", { x: 0, y: 4, width: (start / end) * 1000, height: 16, class: "t-start" }, `start ${duration(start)}`));
-  const shown = bars.length > MOST_BARS ? [...bars].sort((a, b) => b.to - b.from - (a.to - a.from)).slice(0, MOST_BARS) : bars;
+  const shown = bars.length > MAX_BARS ? [...bars].sort((a, b) => b.to - b.from - (a.to - a.from)).slice(0, MAX_BARS) : bars;
   for (const it of shown) {
     const bar = shape("rect", { x: (it.from / end) * 1000, y: it.call.parent ? 24 : 4, width: Math.max(1, ((it.to - it.from) / end) * 1000), height: it.call.parent ? 10 : 16, class: `t-bar k-${it.call.kind}` }, `#${it.call.seq} ${oneLine(callTitle(it.call), 60)} ${duration(it.to - it.from)}`);
     bar.addEventListener("click", () => go(`${trial.place}/event/${it.call.seq}`));
