@@ -163,17 +163,26 @@ impl Baseline {
 
     /// Returns the names of the cells of which no trial has a score.
     pub fn unscored(&self) -> impl Iterator<Item = String> {
-        let of_arm = |arm: &BaselineArm| {
-            let unscored = arm.cases.iter().filter(|(_, case)| case.scores.is_empty());
-            unscored.map(|(id, _)| cell_name(id, &arm.harness, &arm.model)).collect::<Vec<_>>()
+        self.cells(|case| case.scores.is_empty())
+    }
+
+    /// Returns the names of the cells whose agents could read files of their own case.
+    pub fn read_own_case(&self) -> impl Iterator<Item = String> {
+        self.cells(|case| case.case_in_workspace > 0)
+    }
+
+    fn cells(&self, is_named: fn(&CaseTrials) -> bool) -> impl Iterator<Item = String> {
+        let of_arm = move |arm: &BaselineArm| {
+            let named = arm.cases.iter().filter(|(_, case)| is_named(case));
+            named.map(|(id, _)| cell_name(id, &arm.harness, &arm.model)).collect::<Vec<_>>()
         };
         self.arms.iter().flat_map(of_arm)
     }
 
     /// Adds the results of cases in quarantine from the baseline that this one replaces, and returns the ids of these cases.
     /// Without them, the cases would count as new when their quarantine ends, and gates would pass whatever they lost. `side`
-    /// is the run of this baseline. Cases that the other baseline lacks because of a quarantine and that the run does not have
-    /// stay named.
+    /// is the run of this baseline. Cases that the other baseline lacks because of a quarantine stay named until a run has a
+    /// score of them.
     pub fn keep_quarantined(&mut self, before: &Self, side: &Side) -> Vec<String> {
         let mut kept = Vec::new();
         for (id, facts) in before.cases.iter().filter(|(id, _)| side.quarantined.contains_key(*id)) {
@@ -192,9 +201,39 @@ impl Baseline {
             }
         }
         self.name_quarantined(side);
-        let others = before.quarantined.iter().filter(|(id, _)| !side.cases.contains_key(*id));
-        self.quarantined.extend(others.map(|(id, why)| (id.clone(), why.clone())));
+        for (id, why) in before.still_lacked(side) {
+            self.quarantined.entry(id.clone()).or_insert_with(|| why.clone());
+        }
+        self.drop_unscored_of_lacked();
+        kept.retain(|id| self.cases.contains_key(id));
         kept
+    }
+
+    /// Returns the cases that this baseline lacks because of a quarantine, and of which the run of `side` has no score that
+    /// counts, each with the reason.
+    fn still_lacked<'a>(&'a self, side: &'a Side) -> impl Iterator<Item = (&'a String, &'a String)> {
+        let is_scored = |arm: &Arm, id: &str| arm.cases.get(id).is_some_and(|case| !case.scores.is_empty());
+        let counts =
+            move |id: &str| !side.quarantined.contains_key(id) && side.arms.iter().any(|arm| is_scored(arm, id));
+        self.quarantined.iter().filter(move |(id, _)| !counts(id.as_str()))
+    }
+
+    /// Removes the results without a score of the cases that are named as lacked: a comparison would take such a case for one
+    /// that nothing can be lost of.
+    fn drop_unscored_of_lacked(&mut self) {
+        let named = &self.quarantined;
+        for arm in &mut self.arms {
+            arm.cases.retain(|id, case| !case.scores.is_empty() || !named.contains_key(id));
+        }
+        let arms = &self.arms;
+        self.cases.retain(|id, _| arms.iter().any(|arm| arm.cases.contains_key(id)));
+    }
+
+    /// Returns the ids of the cases that `before` names as lacked because of a quarantine, and that this baseline neither has a
+    /// score of nor names. `side` is the run of this baseline.
+    pub fn forgotten_of(&self, before: &Self, side: &Side) -> Vec<String> {
+        let lacked = before.still_lacked(side).map(|(id, _)| id);
+        lacked.filter(|id| !self.quarantined.contains_key(*id)).cloned().collect()
     }
 
     /// Returns the results of this baseline that another one does not have.

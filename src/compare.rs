@@ -34,7 +34,7 @@ use crate::statistics::gates::GateVerdict;
 use crate::statistics::random::Generator;
 use crate::statistics::tables::{self, Table};
 use crate::statistics::{Interval, LEVEL, means, paired, permutation, several};
-use crate::text::plural;
+use crate::text::{plural, some_of};
 use axes::{AxisEffect, AxisNotCompared};
 use behaviour::Behaviour;
 use cases::{CaseRow, Slice};
@@ -55,6 +55,9 @@ pub const VERSION: u32 = 1;
 
 /// The default margin: differences up to this size count as none.
 pub const MARGIN: f64 = 0.05;
+
+/// The maximum number of cases named in the reason of a verdict.
+const MAX_NAMED_CASES: usize = 5;
 
 /// The settings of a comparison.
 #[derive(Debug, Clone, Copy)]
@@ -165,8 +168,12 @@ pub struct Pair {
     pub old: String,
     /// Name of the new arm.
     pub new: String,
-    /// The verdict that follows from the confidence interval.
+    /// The verdict that follows from the confidence interval. Inconclusive instead of improved or equivalent if agents of the
+    /// new arm could read files of their own case and reached a score above 0 there.
     pub verdict: EffectVerdict,
+    /// The compared cases with a score above 0 in the new arm whose agents could read files of their own case.
+    #[serde(skip)]
+    pub read_own_case: Vec<String>,
     /// The old arm's score over the compared cases.
     pub score_old: f64,
     /// The new arm's score over the compared cases.
@@ -271,7 +278,16 @@ impl Pair {
     /// Returns true if the interval of a single case shows a difference that Fisher's test does not confirm.
     pub fn is_unconfirmed(&self) -> bool {
         let excludes_none = self.interval.is_some_and(|it| it.low > 0.0 || it.high < 0.0);
-        self.method == Some(Method::Newcombe) && excludes_none && self.verdict == EffectVerdict::Inconclusive
+        let is_open = self.verdict == EffectVerdict::Inconclusive && self.why_untrusted().is_none();
+        self.method == Some(Method::Newcombe) && excludes_none && is_open
+    }
+
+    /// Returns the reason why the verdict is inconclusive whatever the interval is, if agents of the new arm could read files of
+    /// their own case.
+    pub fn why_untrusted(&self) -> Option<String> {
+        let is_untrusted = self.verdict == EffectVerdict::Inconclusive && !self.read_own_case.is_empty();
+        let names = || some_of(&self.read_own_case, MAX_NAMED_CASES);
+        is_untrusted.then(|| format!("agents of {} could read files of their own case: {}", self.new, names()))
     }
 
     /// Returns the sentence that costs and tokens of retried trials count different attempts, if trials were retried.
@@ -397,6 +413,7 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Interner, options: &Options) -> Re
     let mut generator = Generator::seeded(options.seed);
     let (mut done, mut gates, mut evidence, mut not_compared) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let (mut refused, mut open, mut undecided) = (None, false, 0);
+    let mut in_quarantine: Vec<&str> = Vec::new();
     let nothing_counts = pairs.iter().all(decides_nothing);
     for of_both in pairs {
         let ((old_side, old), (new_side, new)) = of_both;
@@ -406,7 +423,7 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Interner, options: &Options) -> Re
             not_compared.push(NotCompared::of(old, new, &joined));
         }
         if joined.cases.is_empty() && counts {
-            open |= joined.unpaired.iter().any(|case| case.reason.is_without_score());
+            open |= joined.unpaired.iter().any(|case| case.reason.is_without_score()) || joined.is_quarantined_in_old();
             open |= nothing_counts && old_side.cases.keys().any(|case| new_side.cases.contains_key(case));
             refused = refused.or_else(|| Some(why_nothing((old_side, old), (new_side, new), &joined)));
             undecided += 1;
@@ -417,8 +434,13 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Interner, options: &Options) -> Re
             let of_pair = gate::of_pair(&options.gates, (old_side, old), (new_side, new), &joined, effect.as_ref());
             let of_cases = gate::evidence::of_cases(options.gates.cases(), old, new, &joined);
             let quarantined: Vec<&str> = joined.quarantined().collect();
-            gates.extend(of_pair.into_iter().map(|gate| gate.without_quarantined(&quarantined)));
-            evidence.push(of_cases.without_quarantined(&quarantined));
+            let of_pair = of_pair.into_iter().map(|gate| gate.without_quarantined(&quarantined));
+            gates.extend(of_pair.map(|gate| gate::own_case::of_pair(gate, &joined.cases)));
+            // The old arm has no case that the new one could lack, and no trial.
+            match joined.is_quarantined_in_old() {
+                true => in_quarantine.push(&old.name),
+                false => evidence.push(of_cases.without_quarantined(&quarantined)),
+            }
         }
         let mut doubts = doubts((old_side, old), (new_side, new), &joined);
         if old_side.interleaved && old_side.run == new_side.run {
@@ -427,7 +449,9 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Interner, options: &Options) -> Re
             doubts.extend(apart.or_else(|| trend::trend(&joined.cases)));
         }
         let Some(effect) = effect else { continue };
-        doubts.extend(few_differ::few_differ(&joined.cases, &effect, level, options.margin));
+        if gate::own_case::read_in_new(&joined.cases).is_empty() {
+            doubts.extend(few_differ::few_differ(&joined.cases, &effect, level, options.margin));
+        }
         done.push(pair(old, new, joined, &effect, doubts, words, level, options, &mut generator));
     }
     // If cases are only missing scores, the comparison is left open; if no case could ever have been compared,
@@ -447,22 +471,18 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Interner, options: &Options) -> Re
         // Without a case that counts an arm has no score, but cases in quarantine may have had costs.
         let mut asked = options.gates;
         asked.fail_under = asked.fail_under.filter(|_| counts(arm));
-        gates.extend(gate::of_arm(&asked, arm).into_iter().map(|gate| gate.without_quarantined(&quarantined_of(arm))));
+        let of_arm = gate::of_arm(&asked, arm).into_iter();
+        let of_arm = of_arm.map(|gate| gate.without_quarantined(&quarantined_of(arm)));
+        gates.extend(of_arm.map(|gate| gate::own_case::of_arm(gate, arm)));
     }
     if options.gates.any() {
         gates.extend(evidence);
-        let counted = arms.iter().filter(|arm| counts(arm));
+        let counted = arms.iter().filter(|arm| counts(arm) && !in_quarantine.contains(&&*arm.name));
         gates.extend(counted.map(|arm| {
             ArmEvidence::of(arm).completed(options.gates.completed()).without_quarantined(&quarantined_of(arm))
         }));
     }
-    let new_arm = |gate: &Gate| pairs.iter().map(|(_, (_, new))| *new).find(|new| new.name == gate.arm);
-    let trusted = |gate: Gate| match new_arm(&gate) {
-        Some(arm) => gate::own_case::without_seen(gate, arm),
-        None => gate,
-    };
-    let gates: Vec<Gate> =
-        gates.into_iter().map(trusted).map(|gate| gate::other_harness::without_other(gate, pairs)).collect();
+    let gates: Vec<Gate> = gates.into_iter().map(|gate| gate::other_harness::without_other(gate, pairs)).collect();
     let without = std::iter::repeat_n(EffectVerdict::Inconclusive, undecided);
     let verdict = EffectVerdict::of_all(done.iter().map(|pair| pair.verdict).chain(without));
     let gate = options.gates.any().then(|| Gates { verdict: gate::of_all(&gates), gates });
@@ -604,6 +624,7 @@ fn pair(
     let trials = |of: fn(&Paired<'_>) -> usize| cases.iter().map(|case| of(case) as u64).sum();
     let counts = effect.counts;
     let without_errors = per_trial::without_errors(cases);
+    let read = gate::own_case::read_in_new(cases);
     let several_trials = cases.iter().any(|case| case.old.scores.len() > 1 || case.new.scores.len() > 1);
     let tables: Vec<Table> = cases
         .iter()
@@ -612,7 +633,8 @@ fn pair(
     Pair {
         old: old.name.clone(),
         new: new.name.clone(),
-        verdict: effect.verdict(level, options.margin),
+        verdict: gate::own_case::verdict(effect.verdict(level, options.margin), &read),
+        read_own_case: read.iter().map(|&case| case.to_owned()).collect(),
         score_old: means::mean(&before).unwrap_or_default(),
         score_new: means::mean(&now).unwrap_or_default(),
         delta: effect.delta,

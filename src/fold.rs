@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::result::{EarlierAttempts, TrialResult};
+use crate::result::{EarlierAttempts, TrialResult, Warning};
 use crate::statistics::means::{self, IntervalMethod, mean};
 use crate::statistics::{Interval, LEVEL};
 use crate::trace::ErrorCategory;
@@ -46,18 +46,18 @@ fn is_zero(count: &u64) -> bool {
 
 impl KnownSum {
     /// Adds a figure of one trial; `is_all` is false if the trial reported only a part of the figure.
-    fn add(&mut self, known: Option<f64>, is_all: bool) {
-        self.reported = sum_of(self.reported, known);
-        let is_whole = add_to(&mut self.sum, known) && is_all;
+    fn add(&mut self, figure: Option<f64>, is_all: bool) {
+        self.reported = sum_of(self.reported, figure);
+        let is_whole = add_to(&mut self.sum, figure) && is_all;
         let count = if is_whole { &mut self.known_trials } else { &mut self.unknown_results };
         *count += 1;
     }
 
     /// Adds a figure of attempts without a result, or whose results were discarded. Their trial is not counted: it was not run,
     /// or has another result. The figure is in the totals, and in no mean.
-    fn add_other_attempts(&mut self, known: Option<f64>, is_all: bool) {
-        self.reported = sum_of(self.reported, known);
-        self.unknown_in_other_attempts += u64::from(!(add_to(&mut self.other_attempts, known) && is_all));
+    fn add_other_attempts(&mut self, figure: Option<f64>, is_all: bool) {
+        self.reported = sum_of(self.reported, figure);
+        self.unknown_in_other_attempts += u64::from(!(add_to(&mut self.other_attempts, figure) && is_all));
     }
 
     /// Returns the sum as a bound: at least 0 if no trial reported the figure, and exactly 0 if there is no trial.
@@ -135,8 +135,8 @@ impl std::iter::Sum for KnownSum {
 }
 
 /// Adds a figure to a sum. Returns false if the sum overflows, so that it is unknown.
-fn add_to(sum: &mut f64, known: Option<f64>) -> bool {
-    let all = Some(*sum + known.unwrap_or_default()).filter(|all| all.is_finite());
+fn add_to(sum: &mut f64, figure: Option<f64>) -> bool {
+    let all = Some(*sum + figure.unwrap_or_default()).filter(|all| all.is_finite());
     *sum = all.unwrap_or(*sum);
     all.is_some()
 }
@@ -196,6 +196,9 @@ pub struct CaseTrials {
     /// Trials whose cost comes from a price table instead of the agent.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub priced: u64,
+    /// Trials whose agent could read files of its own case (warning `case_in_workspace`).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub case_in_workspace: u64,
     /// Tokens of the trials in which the agent ran.
     pub tokens: KnownSum,
     /// Duration in milliseconds.
@@ -244,6 +247,8 @@ impl CaseTrials {
         self.tried_again += u64::from(retried.is_some());
         self.ran_later += u64::from(result.earlier_attempts.is_some_and(|earlier| earlier.ran_later));
         self.priced += u64::from(result.metrics.cost_source.is_some() && result.was_paid());
+        let can_read_case = |warning: &Warning| matches!(warning, Warning::CaseInWorkspace { .. });
+        self.case_in_workspace += u64::from(result.warnings.iter().any(can_read_case));
         if result.agent_ran() {
             let tokens = result.metrics.tokens();
             self.tokens.add(tokens.map(|it| it.value() as f64), tokens.is_some_and(Amount::is_exact));
@@ -329,9 +334,12 @@ impl CaseTrials {
         if let Some(count) = [self.tried_again, self.priced].into_iter().find(|count| *count > MAX_TRIALS) {
             return Some(format!("{count} retried or priced trials are impossible"));
         }
+        if self.case_in_workspace > MAX_TRIALS {
+            return Some(format!("{} trials with files of their own case are impossible", self.case_in_workspace));
+        }
         let sums = [("cost", self.cost), ("tokens", self.tokens), ("duration", self.duration)];
-        sums.into_iter().find_map(|(what, known)| {
-            let KnownSum { sum, known_trials, unknown_results, .. } = known;
+        sums.into_iter().find_map(|(what, total)| {
+            let KnownSum { sum, known_trials, unknown_results, .. } = total;
             let is_sum = sum.is_finite() && sum >= 0.0;
             let trials = known_trials.checked_add(unknown_results);
             let is_counted = trials.is_some_and(|trials| trials <= MAX_TRIALS);

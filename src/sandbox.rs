@@ -262,6 +262,17 @@ impl TrialSandbox {
         ))
     }
 
+    /// Returns true if a command can read a file of this machine that is in none of the trial's own folders. Only bubblewrap is
+    /// known to hide it.
+    pub fn shows(&self, launch: &Launch, file: &std::path::Path) -> bool {
+        let Sandbox::Bwrap { mounts, .. } = &self.sandbox else { return true };
+        let is_below = |folder: &PathBuf| {
+            file.starts_with(folder) || folder.canonicalize().is_ok_and(|folder| file.starts_with(folder))
+        };
+        let mut mounted = launch.seen.iter().chain(mounts.iter().map(|mount| &mount.path));
+        bwrap::is_of_the_system(file) || mounted.any(is_below) || is_below(&self.places.home)
+    }
+
     /// Enables the network: for commands of the case's author that run before the agent.
     #[must_use]
     pub fn with_network(mut self) -> Self {

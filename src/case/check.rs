@@ -7,9 +7,8 @@ use std::sync::Arc;
 use regex::Regex;
 use serde_json::Value;
 
-use super::Source;
 use super::file::{CASE_ONLY, GitLayer, Layer, WorkspaceLayer, servers};
-use super::{find, mcp_servers};
+use super::{KnownFiles, Source, mcp_servers};
 use crate::grader::Grader;
 use crate::harness::HOME_IS_PRIVATE;
 use crate::harness::catalog::is_path;
@@ -549,13 +548,29 @@ pub(super) fn files_of_graders<'a>(graders: impl IntoIterator<Item = &'a Grader>
 }
 
 /// The folders of a skill that its agent needs: cases in one of them do not make it a folder of cases.
-const PARTS_OF_SKILL: [&str; 9] =
-    ["assets", "bin", "lib", "reference", "references", "resources", "scripts", "src", "templates"];
+const PARTS_OF_SKILL: [&str; 12] = [
+    "agents",
+    "assets",
+    "bin",
+    "examples",
+    "lib",
+    "prompts",
+    "reference",
+    "references",
+    "resources",
+    "scripts",
+    "src",
+    "templates",
+];
 
 /// Returns the folder directly within a skill's folder that holds one of these files: the first of them counts. It is left out
 /// whole, because it may hold further cases. Further folders of the skill that hold cases follow: the skill would show the agents
 /// of one folder what the other one expects. Empty if the first folder is a part that the agent needs.
-pub(super) fn evals_in<'a>(skill: &Path, files: impl IntoIterator<Item = &'a Path>) -> Vec<PathBuf> {
+pub(super) fn evals_in<'a>(
+    skill: &Path,
+    files: impl IntoIterator<Item = &'a Path>,
+    known: &KnownFiles,
+) -> Vec<PathBuf> {
     let skill = resolved(skill);
     let first = files.into_iter().find_map(|file| {
         let folder = resolved(file.parent()?);
@@ -564,7 +579,8 @@ pub(super) fn evals_in<'a>(skill: &Path, files: impl IntoIterator<Item = &'a Pat
     });
     let is_needed = |folder: &Path| PARTS_OF_SKILL.iter().any(|part| folder == Path::new(part));
     let Some(first) = first.filter(|folder| !is_needed(folder)) else { return Vec::new() };
-    let others = find::folders_with_cases(&skill, |folder| *folder != first && !is_needed(folder));
+    let with_cases = known.folders_with_cases(&skill, |folder| !is_needed(folder));
+    let others: Vec<PathBuf> = with_cases.iter().filter(|folder| **folder != first).cloned().collect();
     std::iter::once(first).chain(others).collect()
 }
 
@@ -608,7 +624,7 @@ pub(super) fn unreachable_servers(sources: &[Arc<Source>], layer: &Layer) -> Vec
 /// Returns an error for each file that the agent must not see and would find in its workspace, or in a skill, an instruction file
 /// or an attachment. The layer is merged; the sources are ordered from the outermost suite to the case. A workspace may contain
 /// files of graders: a grader may ask whether the agent left a file as it was.
-pub(super) fn leaks(sources: &[Arc<Source>], layer: &Layer, graders: &[Grader]) -> Vec<YamlError> {
+pub(super) fn leaks(sources: &[Arc<Source>], layer: &Layer, graders: &[Grader], known: &KnownFiles) -> Vec<YamlError> {
     let copy = layer.workspace.as_ref().and_then(|workspace| workspace.copy.as_ref());
     let oracle = layer.oracle.as_ref();
     let kept: [(&[Step<'_>], _); 4] = [
@@ -645,7 +661,7 @@ pub(super) fn leaks(sources: &[Arc<Source>], layer: &Layer, graders: &[Grader]) 
     for (steps, path) in skills.chain(attachments).chain(instructions) {
         let (is_skill, is_attachment) = (steps.starts_with(&[Key("skills")]), steps.starts_with(&[Key("attachments")]));
         let files = sources.iter().map(|source| source.file.as_path());
-        let evals = if is_skill { evals_in(path, files) } else { Vec::new() };
+        let evals = if is_skill { evals_in(path, files, known) } else { Vec::new() };
         // A grader may ask whether the agent copied an attachment, but not attach the check itself.
         let of_graders = graders.iter().filter(|grader| !is_attachment || grader.kind.spec().runs_named_files());
         let own = kept.iter().filter_map(|(_, own)| own.map(PathBuf::as_path)).chain(files_of_graders(of_graders));

@@ -403,29 +403,33 @@ pub(super) fn folders_with_cases(folder: &Path, is_selected: impl Fn(&Path) -> b
     let is_hidden = |path: &Path| path.as_os_str().as_encoded_bytes().starts_with(b".");
     let mut found: Vec<PathBuf> = names
         .filter(|name| !is_hidden(name) && is_selected(name))
-        .filter(|name| holds_a_case(&folder.join(name)))
+        .filter(|name| holds_a_case(&folder.join(name), folder))
         .collect();
     found.sort();
     found
 }
 
-fn holds_a_case(folder: &Path) -> bool {
+/// Returns true if a folder within `top` holds a case. The search ends at the first one.
+fn holds_a_case(folder: &Path, top: &Path) -> bool {
     let mut found = false;
     let walked = tree::walk(folder, |path, meta| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if found || name.starts_with('.') {
+        if name.starts_with('.') {
             return Descend::Skip;
         }
-        found = meta.is_file() && name.ends_with(".yaml") && name != SUITE && is_case(&folder.join(path));
-        Descend::Enter
+        found = meta.is_file() && name.ends_with(".yaml") && name != SUITE && is_case(&folder.join(path), top);
+        if found { Descend::End } else { Descend::Enter }
     });
     walked.is_ok() && found
 }
 
-/// Returns true if a YAML file is a case by its keys: it has prompts, and the file or a suite above it has graders. Other tools
-/// have YAML files with prompts, too.
-fn is_case(file: &Path) -> bool {
-    let has = |file: &Path, keys: &[&str]| regular::read_to_string(file).is_ok_and(|text| has_one_of(&text, keys));
-    let of_suite = || file.ancestors().skip(1).any(|above| has(&above.join(SUITE), &["graders"]));
-    has(file, &["prompt", "turns"]) && (has(file, &["graders"]) || of_suite())
+/// Returns true if a YAML file is a case by its keys: it has prompts, and the file or a suite above it, within `top`, has graders.
+/// Other tools have YAML files with prompts, too.
+fn is_case(file: &Path, top: &Path) -> bool {
+    let Ok(text) = regular::read_to_string(file) else { return false };
+    let first = [Step::Key("graders"), Step::Item(0)];
+    let has_graders = |text: &str| text.contains("graders") && yaml::find(text, &first, StepPart::Value).is_some();
+    let mut above = file.ancestors().skip(1).take_while(|above| above.starts_with(top));
+    let of_suite = |folder: &Path| regular::read_to_string(folder.join(SUITE)).is_ok_and(|text| has_graders(&text));
+    has_one_of(&text, &["prompt", "turns"]) && (has_graders(&text) || above.any(of_suite))
 }

@@ -1,66 +1,109 @@
 //! All that a case keeps from its agent, by path and content: its own file, its reference solution, its hidden files, and the
 //! programs of its graders.
 
-use std::collections::HashMap;
-use std::ffi::OsString;
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-
-use memchr::memmem::Finder;
 
 use super::{Case, check};
 use crate::regular;
 use crate::workspace::walk::{Descend, walk};
 
-/// The size of the smallest content that is found by itself, in bytes without surrounding white space: many files have a smaller
-/// one, such as a number, without being copies.
-const MIN_ALONE_BYTES: usize = 16;
+/// The size of the smallest content that is found in a file of the same name, in bytes without surrounding white space: many
+/// files have a smaller one, such as a number, without being copies.
+const MIN_NAMED_BYTES: usize = 16;
 
-/// The size of the smallest content that is found within a longer text.
-const MIN_IN_TEXT_BYTES: usize = 64;
+/// The size of the smallest content that is found by itself, in a file of any name or within a longer text: lines such as
+/// `from __future__ import annotations` are in many files.
+const MIN_ALONE_BYTES: usize = 64;
 
 /// The size of the largest file whose content is searched in texts.
 const MAX_SEARCHED_BYTES: u64 = 64 << 10;
 
-/// The files that a case keeps from its agent. A file is read once, when a file of its size is compared with it.
+/// The sizes of the files that are searched for texts of kept files.
+pub const SEARCHED_BYTES: RangeInclusive<u64> = MIN_NAMED_BYTES as u64..=MAX_SEARCHED_BYTES;
+
+/// The size of the largest configuration file of [`CONFIGURATIONS`] whose content says nothing about a case.
+const MAX_CONFIGURATION_BYTES: u64 = 200;
+
+/// The names of files that have the same short content in many projects.
+const CONFIGURATIONS: [&str; 11] = [
+    ".editorconfig",
+    ".gitattributes",
+    ".gitignore",
+    ".npmrc",
+    "__init__.py",
+    "conftest.py",
+    "jsconfig.json",
+    "package.json",
+    "pytest.ini",
+    "setup.cfg",
+    "tsconfig.json",
+];
+
+/// The beginnings of the names of files that hold a licence.
+const LICENCES: [&str; 4] = ["COPYING", "LICENCE", "LICENSE", "NOTICE"];
+
+/// The files that a case keeps from its agent. A file is read when a file of its size, or a text, is compared with it.
 #[derive(Debug, Default)]
 pub struct Kept {
-    files: Vec<KeptFile>,
-    /// Positions in `files`, by size in bytes.
-    of_size: HashMap<u64, Vec<usize>>,
-    has_answers: bool,
+    files: Vec<(Role, Arc<KeptFiles>)>,
+    /// The files by the fingerprint of the beginning of their text.
+    starts: OnceLock<HashMap<u64, Vec<Place>>>,
 }
 
-#[derive(Debug)]
-struct KeptFile {
-    path: PathBuf,
-    len: u64,
-    kind: KeptKind,
-    content: OnceLock<Option<Content>>,
-}
+/// The place of a file: in `Kept::files`, and in the files there.
+type Place = (usize, usize);
 
-#[derive(Debug, Clone)]
-enum KeptKind {
+/// The role of a kept path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Role {
     /// The case's own file, a script of the demo agent, or a solution that is one file.
     Own,
-    /// A file of the hidden folder, or of a solution that is a folder.
-    InFolder {
-        /// The name of the folder.
-        folder: OsString,
-        /// The path in the folder.
-        below: PathBuf,
-    },
+    /// The hidden folder, or a solution that is a folder, with its name.
+    Folder(OsString),
     /// A file that a grader runs.
     OfGrader,
 }
 
+/// A file or a folder that cases keep from their agents, with its files. Only sizes and digests are in memory.
+#[derive(Debug, Default)]
+pub struct KeptFiles {
+    /// The path of the file or of the folder.
+    root: PathBuf,
+    files: Vec<KeptFile>,
+    /// Positions in `files`, by size in bytes.
+    of_size: HashMap<u64, Vec<usize>>,
+}
+
 #[derive(Debug)]
+struct KeptFile {
+    /// The path in the folder. Empty if the root is the file.
+    below: PathBuf,
+    len: u64,
+    content: OnceLock<Option<Content>>,
+}
+
+#[derive(Debug, Clone)]
 struct Content {
     digest: blake3::Hash,
-    /// The content without surrounding white space, if the file is small.
-    trimmed: Option<Vec<u8>>,
+    /// The size without surrounding white space, at most.
+    len_trimmed: usize,
+    /// The content as a text, if the file is small.
+    text: Option<Text>,
+}
+
+/// The length and digest of the plain form of a text, by which it is found in other texts.
+#[derive(Debug, Clone)]
+struct Text {
+    len: usize,
+    digest: blake3::Hash,
+    /// The fingerprints of its beginning and its end. Absent if it is too short to be found within another text.
+    ends: Option<(u64, u64)>,
 }
 
 /// A kept file that a file or a text shows.
@@ -88,48 +131,25 @@ pub enum ShownBy<'a> {
 impl Kept {
     /// Lists the files that a case keeps from its agent, without reading them.
     pub fn of(case: &Case) -> Self {
-        let mut kept = Self { has_answers: case.hidden.is_some() || case.oracle.is_some(), ..Self::default() };
+        let known = &case.known_files;
+        let mut files = Vec::new();
         for path in case.kept_from_agent() {
-            let Ok(meta) = fs::metadata(path) else { continue };
-            if meta.is_file() {
-                kept.add(path.to_owned(), meta.len(), KeptKind::Own);
-                continue;
+            match path.file_name() {
+                Some(name) if path.is_dir() => files.push((Role::Folder(name.to_owned()), known.kept(path))),
+                Some(_) => files.push((Role::Own, known.kept(path))),
+                None => {}
             }
-            let Some(folder) = path.file_name().map(OsString::from) else { continue };
-            // What cannot be read is no file that could be compared.
-            let _ = walk(path, |below, meta| {
-                if meta.is_file() {
-                    let kind = KeptKind::InFolder { folder: folder.clone(), below: below.to_owned() };
-                    kept.add(path.join(below), meta.len(), kind);
-                }
-                Descend::Enter
-            });
         }
         // An agent may have to copy a file that graders only read.
         let that_run = case.graders.iter().map(Arc::as_ref).filter(|grader| grader.kind.spec().runs_named_files());
-        for path in check::files_of_graders(that_run) {
-            if let Some(meta) = fs::metadata(path).ok().filter(fs::Metadata::is_file) {
-                kept.has_answers = true;
-                kept.add(path.to_owned(), meta.len(), KeptKind::OfGrader);
-            }
-        }
-        kept
+        let that_run = check::files_of_graders(that_run).filter(|path| path.is_file());
+        files.extend(that_run.map(|path| (Role::OfGrader, known.kept(path))));
+        Self { files, starts: OnceLock::new() }
     }
 
-    fn add(&mut self, path: PathBuf, len: u64, kind: KeptKind) {
-        if len > 0 {
-            self.of_size.entry(len).or_default().push(self.files.len());
-            self.files.push(KeptFile { path, len, kind, content: OnceLock::new() });
-        }
-    }
-
-    /// Returns true if the case has hidden files, a solution or programs of graders, and not only its own file.
-    pub fn has_answers(&self) -> bool {
-        self.has_answers
-    }
-
-    /// Returns the kept files that a file at this path shows. With `alone`, the same content suffices; otherwise, a file of a kept
-    /// folder must lie at its path below a folder of the same name. `digest` is called if a kept file has the size of the file.
+    /// Returns the kept files that a file at this path shows. With `alone`, the same content suffices if it is long enough, and a
+    /// shorter one if the name is the same; otherwise, a file of a kept folder must lie at its path below a folder of the same
+    /// name. `digest` is called if a kept file has the size of the file.
     ///
     /// # Errors
     /// Returns the error of `digest`.
@@ -140,108 +160,259 @@ impl Kept {
         alone: bool,
         digest: impl FnOnce() -> io::Result<blake3::Hash>,
     ) -> io::Result<Vec<Shown<'_>>> {
-        let of_size = self.of_size.get(&len).into_iter().flatten().filter_map(|number| self.files.get(*number));
-        let possible: Vec<(&KeptFile, ShownBy<'_>)> =
-            of_size.flat_map(|kept| kept.ways(path, alone).map(move |by| (kept, by))).collect();
+        let mut possible = Vec::new();
+        for (role, kept) in &self.files {
+            for file in kept.of_size(len) {
+                match role {
+                    Role::Own => possible.push((kept, file, ShownBy::Own, 0)),
+                    Role::Folder(folder) if path.ends_with(Path::new(folder).join(&file.below)) => {
+                        possible.push((kept, file, ShownBy::Place(&file.below), 0));
+                    }
+                    Role::Folder(_) | Role::OfGrader => {}
+                }
+                if alone && role.can_be_alone(kept.name(file), len) {
+                    let is_named = kept.name(file) == path.file_name();
+                    let least = if is_named { MIN_NAMED_BYTES } else { MIN_ALONE_BYTES };
+                    possible.push((kept, file, ShownBy::Content, least));
+                }
+            }
+        }
         if possible.is_empty() {
             return Ok(Vec::new());
         }
         let digest = digest()?;
-        let shown = possible.into_iter().filter(|(kept, by)| {
-            let suffices = |it: &Content| *by != ShownBy::Content || !it.is_shorter(MIN_ALONE_BYTES);
-            kept.content().is_some_and(|it| it.digest == digest && suffices(it))
+        let shown = possible.into_iter().filter(|(kept, file, _, least)| {
+            file.content(&kept.root).is_some_and(|it| it.digest == digest && it.len_trimmed >= *least)
         });
-        Ok(shown.map(|(_, by)| Shown { by, len, digest }).collect())
+        Ok(shown.map(|(_, _, by, _)| Shown { by, len, digest }).collect())
     }
 
-    /// Returns the kept files whose content a text has, wherever the text is laid: as the whole text, or as a part of it.
+    /// Returns the kept files whose text is a part of this text, wherever the text is laid. The case's own file and a solution
+    /// that is one file may also be the whole text if they are shorter. Line ends, and white space at the ends of lines and
+    /// around the text, do not count.
     pub fn shown_in_text(&self, text: &[u8]) -> Vec<Shown<'_>> {
-        let whole = text.trim_ascii();
-        // White space around the kept content does not count, so the kept file may be somewhat longer than the text.
-        let longest = u64::try_from(text.len()).unwrap_or(u64::MAX).saturating_mul(2).min(MAX_SEARCHED_BYTES);
-        let may_be_in = |kept: &&KeptFile| kept.len <= longest;
-        let shown = self.files.iter().filter(may_be_in).filter_map(|kept| {
-            let content = kept.content()?;
-            let own = content.trimmed.as_deref()?;
-            let is_whole = own == whole && own.len() >= MIN_ALONE_BYTES;
-            let is_part = || own.len() >= MIN_IN_TEXT_BYTES && Finder::new(own).find(whole).is_some();
-            let by = if matches!(kept.kind, KeptKind::Own) { ShownBy::Own } else { ShownBy::Content };
-            (is_whole || is_part()).then_some(Shown { by, len: kept.len, digest: content.digest })
+        let text = plain(text);
+        let mut found: BTreeSet<Place> = BTreeSet::new();
+        let starts = self.starts();
+        if !starts.is_empty() {
+            for (at, fingerprint) in fingerprints(&text).enumerate() {
+                for place in starts.get(&fingerprint).into_iter().flatten() {
+                    if !found.contains(place) && self.text(*place).is_some_and(|kept| kept.is_at(&text, at)) {
+                        found.insert(*place);
+                    }
+                }
+            }
+        }
+        let digest = blake3::hash(&text);
+        let is_whole = |kept: &Text| kept.len >= MIN_NAMED_BYTES && kept.digest == digest;
+        for (number, (_, kept)) in self.files.iter().enumerate().filter(|(_, (role, _))| *role == Role::Own) {
+            let of_case = (0..kept.files.len()).map(|file| (number, file));
+            found.extend(of_case.filter(|place| self.text(*place).is_some_and(is_whole)));
+        }
+        let shown = found.into_iter().filter_map(|place| {
+            let (role, kept, file) = self.file(place)?;
+            let by = if *role == Role::Own { ShownBy::Own } else { ShownBy::Content };
+            Some(Shown { by, len: file.len, digest: file.content(&kept.root)?.digest })
         });
         shown.collect()
+    }
+
+    /// Returns the files that can be found within a text, by the fingerprint of their beginning. They are read the first time.
+    fn starts(&self) -> &HashMap<u64, Vec<Place>> {
+        self.starts.get_or_init(|| {
+            let mut starts: HashMap<u64, Vec<Place>> = HashMap::new();
+            for (number, (role, kept)) in self.files.iter().enumerate() {
+                for (at, file) in kept.files.iter().enumerate() {
+                    let can_be_found = *role == Role::Own || role.can_be_alone(kept.name(file), file.len);
+                    let is_searched = can_be_found && SEARCHED_BYTES.contains(&file.len);
+                    let text = is_searched.then(|| file.text(&kept.root)).flatten();
+                    if let Some((first, _)) = text.and_then(|text| text.ends) {
+                        starts.entry(first).or_default().push((number, at));
+                    }
+                }
+            }
+            starts
+        })
+    }
+
+    fn file(&self, (number, file): Place) -> Option<(&Role, &KeptFiles, &KeptFile)> {
+        let (role, kept) = self.files.get(number)?;
+        Some((role, &**kept, kept.files.get(file)?))
+    }
+
+    fn text(&self, place: Place) -> Option<&Text> {
+        let (_, kept, file) = self.file(place)?;
+        file.text(&kept.root)
+    }
+}
+
+impl Role {
+    /// Returns true if the content of a file of this role can show it by itself, whatever the place of the copy is.
+    fn can_be_alone(&self, name: Option<&OsStr>, len: u64) -> bool {
+        let name = name.unwrap_or_default().to_string_lossy();
+        let is_licence = LICENCES.iter().any(|known| name.starts_with(*known));
+        let is_configuration = len <= MAX_CONFIGURATION_BYTES && CONFIGURATIONS.contains(&&*name);
+        *self != Role::Own && !is_licence && !is_configuration
+    }
+}
+
+impl KeptFiles {
+    /// Lists the files of a kept path, without reading them. An empty file shows nothing.
+    pub(super) fn list(path: &Path) -> Self {
+        let mut kept = Self { root: path.to_owned(), ..Self::default() };
+        match fs::metadata(path) {
+            Ok(meta) if meta.is_file() => kept.add(PathBuf::new(), meta.len()),
+            Ok(meta) if meta.is_dir() => {
+                // What cannot be read is no file that could be compared.
+                let _ = walk(path, |below, meta| {
+                    if meta.is_file() {
+                        kept.add(below.to_owned(), meta.len());
+                    }
+                    Descend::Enter
+                });
+            }
+            Ok(_) | Err(_) => {}
+        }
+        kept
+    }
+
+    fn add(&mut self, below: PathBuf, len: u64) {
+        if len > 0 {
+            self.of_size.entry(len).or_default().push(self.files.len());
+            self.files.push(KeptFile { below, len, content: OnceLock::new() });
+        }
+    }
+
+    fn of_size(&self, len: u64) -> impl Iterator<Item = &KeptFile> {
+        self.of_size.get(&len).into_iter().flatten().filter_map(|number| self.files.get(*number))
+    }
+
+    fn name<'a>(&'a self, file: &'a KeptFile) -> Option<&'a OsStr> {
+        file.below.file_name().or_else(|| self.root.file_name())
     }
 }
 
 impl KeptFile {
-    /// Returns the ways in which a file at this path shows the kept file, if it has the same content.
-    fn ways(&self, path: &Path, alone: bool) -> impl Iterator<Item = ShownBy<'_>> {
-        let named = match &self.kind {
-            KeptKind::Own => Some(ShownBy::Own),
-            KeptKind::InFolder { folder, below } => {
-                path.ends_with(Path::new(folder).join(below)).then_some(ShownBy::Place(below))
-            }
-            KeptKind::OfGrader => None,
-        };
-        let by_content = (alone && !matches!(self.kind, KeptKind::Own)).then_some(ShownBy::Content);
-        named.into_iter().chain(by_content)
-    }
-
-    /// Returns the content, or `None` if the file can no longer be read.
-    fn content(&self) -> Option<&Content> {
-        let read = || -> io::Result<Content> {
-            if self.len > MAX_SEARCHED_BYTES {
-                return Ok(Content { digest: regular::digest(regular::open(&self.path)?)?, trimmed: None });
-            }
-            let bytes = regular::read(&self.path)?;
-            Ok(Content { digest: blake3::hash(&bytes), trimmed: Some(bytes.trim_ascii().to_vec()) })
+    /// Returns what is known about the content of the file, or `None` if it can no longer be read.
+    fn content(&self, root: &Path) -> Option<&Content> {
+        let read = || match self.below.as_os_str().is_empty() {
+            true => Content::read(root, self.len),
+            false => Content::read(&root.join(&self.below), self.len),
         };
         self.content.get_or_init(|| read().ok()).as_ref()
+    }
+
+    fn text(&self, root: &Path) -> Option<&Text> {
+        self.content(root)?.text.as_ref()
     }
 }
 
 impl Content {
-    fn is_shorter(&self, least: usize) -> bool {
-        self.trimmed.as_ref().is_some_and(|trimmed| trimmed.len() < least)
+    fn read(path: &Path, len: u64) -> io::Result<Self> {
+        if len > MAX_SEARCHED_BYTES {
+            let digest = regular::digest(regular::open(path)?)?;
+            return Ok(Self { digest, len_trimmed: usize::MAX, text: None });
+        }
+        let bytes = regular::read(path)?;
+        let text = Some(Text::of(&plain(&bytes)));
+        Ok(Self { digest: blake3::hash(&bytes), len_trimmed: bytes.trim_ascii().len(), text })
     }
+}
+
+impl Text {
+    fn of(text: &[u8]) -> Self {
+        let ends = text.first_chunk::<MIN_ALONE_BYTES>().zip(text.last_chunk::<MIN_ALONE_BYTES>());
+        let ends = ends.map(|(first, last)| (fingerprint(first), fingerprint(last)));
+        Self { len: text.len(), digest: blake3::hash(text), ends }
+    }
+
+    /// Returns true if the text is a part of another text, at this byte. Many texts begin alike, such as with a licence, so the
+    /// end is compared before a digest is computed.
+    fn is_at(&self, other: &[u8], at: usize) -> bool {
+        let part = other.get(at..).and_then(|rest| rest.get(..self.len)).unwrap_or_default();
+        let last = part.last_chunk::<MIN_ALONE_BYTES>().map(|last| fingerprint(last));
+        last.is_some_and(|last| self.ends.is_some_and(|(_, end)| end == last)) && blake3::hash(part) == self.digest
+    }
+}
+
+/// Returns a text in the form in which texts are compared: without a byte order mark, with newlines as line ends, and without
+/// white space at the ends of lines and around the text.
+fn plain(text: &[u8]) -> Vec<u8> {
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+    let mut plain = Vec::with_capacity(text.len());
+    for line in text.split(|byte| *byte == b'\n') {
+        plain.extend_from_slice(line.trim_ascii_end());
+        plain.push(b'\n');
+    }
+    plain.trim_ascii().to_vec()
+}
+
+/// The factor of the fingerprints.
+const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The weight of a byte that leaves a fingerprint when the next one is added.
+const WEIGHT_OF_LEAVING: u64 = FACTOR.wrapping_pow(MIN_ALONE_BYTES as u32);
+
+/// Returns a number for some bytes. Equal bytes have equal numbers.
+fn fingerprint(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0, |sum, byte| with_byte(sum, *byte))
+}
+
+fn with_byte(sum: u64, byte: u8) -> u64 {
+    sum.wrapping_mul(FACTOR).wrapping_add(u64::from(byte) + 1)
+}
+
+/// Returns the fingerprint of the [`MIN_ALONE_BYTES`] bytes from each byte of a text that has as many bytes behind it.
+fn fingerprints(text: &[u8]) -> impl Iterator<Item = u64> {
+    let first = text.first_chunk::<MIN_ALONE_BYTES>().map(|first| fingerprint(first));
+    let steps = text.iter().zip(text.iter().skip(MIN_ALONE_BYTES));
+    let others = steps.scan(first.unwrap_or_default(), |sum, (leaving, entering)| {
+        *sum = with_byte(*sum, *entering).wrapping_sub((u64::from(*leaving) + 1).wrapping_mul(WEIGHT_OF_LEAVING));
+        Some(*sum)
+    });
+    first.into_iter().chain(others)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn kept(files: &[(&str, KeptKind)]) -> (tempfile::TempDir, Kept) {
+    const ANSWER: &str = "a line of the solution that no one else would write, and then the same line once more\n";
+
+    /// Returns the kept files of a case with these files in its hidden folder `app.hidden`.
+    fn kept(files: &[(&str, &str)]) -> (tempfile::TempDir, Kept) {
         let folder = tempfile::tempdir().unwrap();
-        let mut kept = Kept::default();
-        for (number, (text, kind)) in files.iter().enumerate() {
-            let path = folder.path().join(number.to_string());
+        let hidden = folder.path().join("app.hidden");
+        for (below, text) in files {
+            let path = hidden.join(below);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(&path, text).unwrap();
-            kept.add(path, text.len() as u64, kind.clone());
         }
-        (folder, kept)
+        let files = vec![(Role::Folder("app.hidden".into()), Arc::new(KeptFiles::list(&hidden)))];
+        (folder, Kept { files, starts: OnceLock::new() })
     }
 
-    fn hidden(below: &str) -> KeptKind {
-        KeptKind::InFolder { folder: "app.hidden".into(), below: below.into() }
+    fn shown<'a>(kept: &'a Kept, path: &str, text: &str, alone: bool) -> Vec<ShownBy<'a>> {
+        let digest = || Ok(blake3::hash(text.as_bytes()));
+        let shown = kept.shown_by(Path::new(path), text.len() as u64, alone, digest).unwrap();
+        shown.into_iter().map(|it| it.by).collect()
     }
 
     #[test]
-    fn a_small_content_shows_a_hidden_file_only_at_its_place() {
-        let (_folder, kept) = kept(&[("4711\n", hidden("a/t.txt")), ("the expected answer\n", hidden("b.txt"))]);
-        let shown = |path: &str, text: &str, alone: bool| {
-            let digest = || Ok(blake3::hash(text.as_bytes()));
-            let shown = kept.shown_by(Path::new(path), text.len() as u64, alone, digest).unwrap();
-            shown.into_iter().map(|it| it.by).collect::<Vec<_>>()
-        };
-        assert!(shown("x/t.txt", "4711\n", true).is_empty());
-        assert_eq!(shown("x/app.hidden/a/t.txt", "4711\n", false), [ShownBy::Place(Path::new("a/t.txt"))]);
-        assert!(shown("x/app.hidden/a/t.txt", "4712\n", true).is_empty());
-        assert_eq!(shown("notes.md", "the expected answer\n", true), [ShownBy::Content]);
-        assert!(shown("notes.md", "the expected answer\n", false).is_empty());
+    fn a_small_content_shows_a_hidden_file_only_at_its_place_or_with_its_name() {
+        let (_folder, kept) = kept(&[("a/t.txt", "4711\n"), ("b.txt", "the expected answer\n"), ("c.txt", ANSWER)]);
+        assert!(shown(&kept, "x/t.txt", "4711\n", true).is_empty());
+        assert_eq!(shown(&kept, "x/app.hidden/a/t.txt", "4711\n", false), [ShownBy::Place(Path::new("a/t.txt"))]);
+        assert!(shown(&kept, "x/app.hidden/a/t.txt", "4712\n", true).is_empty());
+        assert_eq!(shown(&kept, "x/b.txt", "the expected answer\n", true), [ShownBy::Content]);
+        assert!(shown(&kept, "notes.md", "the expected answer\n", true).is_empty());
+        assert_eq!(shown(&kept, "notes.md", ANSWER, true), [ShownBy::Content]);
+        assert!(shown(&kept, "notes.md", ANSWER, false).is_empty());
     }
 
     #[test]
     fn a_file_without_the_size_of_a_kept_file_is_not_read() {
-        let (_folder, kept) = kept(&[("the expected answer\n", hidden("b.txt"))]);
+        let (_folder, kept) = kept(&[("b.txt", "the expected answer\n")]);
         let read = || Err(io::Error::other("read"));
         assert!(kept.shown_by(Path::new("b.txt"), 3, true, read).unwrap().is_empty());
         assert!(kept.shown_by(Path::new("b.txt"), 20, false, read).unwrap().is_empty());
@@ -249,13 +420,42 @@ mod tests {
     }
 
     #[test]
-    fn a_text_shows_a_file_that_it_is_or_contains() {
-        let long = "a line of the solution that no one else would write, and then the same line once more\n";
-        let (_folder, kept) = kept(&[("the expected answer\n", hidden("b.txt")), (long, hidden("c.txt"))]);
+    fn files_that_many_projects_share_are_no_answers_unless_they_are_long() {
+        let licence = "Permission is hereby granted, free of charge, to any person obtaining a copy of this software\n";
+        let long = "def answer():\n    return 4711\n\n".repeat(10);
+        let module = "{\"type\": \"module\"}\n";
+        let files =
+            [("LICENSE-MIT", licence), ("package.json", module), ("x/conftest.py", "import a_fixture_of_all\n")];
+        let (_folder, kept) = kept(&[files[0], files[1], files[2], ("y/conftest.py", long.as_str())]);
+        for (path, text) in files {
+            assert!(
+                shown(&kept, path, text, true).is_empty() && kept.shown_in_text(text.as_bytes()).is_empty(),
+                "{path}"
+            );
+        }
+        assert_eq!(shown(&kept, "any.md", &long, true), [ShownBy::Content]);
+        assert_eq!(kept.shown_in_text(long.as_bytes()).len(), 1);
+    }
+
+    #[test]
+    fn a_text_shows_a_file_that_it_contains_whatever_its_line_ends_are() {
+        let answer = format!("{ANSWER}  second line\n");
+        let (_folder, kept) = kept(&[("b.txt", "the expected answer\n"), ("c.txt", &answer)]);
         let shown = |text: &str| kept.shown_in_text(text.as_bytes()).len();
-        assert_eq!(shown("the expected answer"), 1);
-        assert_eq!(shown("Say the expected answer."), 0);
-        assert_eq!(shown(&format!("# Rules\n\n{long}\nBe brief.\n")), 1);
+        assert_eq!(shown("the expected answer"), 0);
+        assert_eq!(shown(&format!("# Rules\n\nAnswer: {answer}\nBe brief.\n")), 1);
+        assert_eq!(shown(&answer.replace('\n', "\r\n")), 1);
+        assert_eq!(shown(&format!("\u{feff}{}\n\n", answer.replace('\n', "  \n"))), 1);
+        assert_eq!(shown(&answer.replace("second", "third")), 0);
+        assert_eq!(shown(ANSWER), 0);
         assert_eq!(shown(""), 0);
+    }
+
+    #[test]
+    fn each_part_of_a_text_has_the_fingerprint_of_its_bytes() {
+        let text = ANSWER.as_bytes();
+        let parts: Vec<u64> = text.windows(MIN_ALONE_BYTES).map(fingerprint).collect();
+        assert_eq!(fingerprints(text).collect::<Vec<_>>(), parts);
+        assert_eq!(fingerprints(b"short").count(), 0);
     }
 }

@@ -8,7 +8,8 @@ use miette::Diagnostic;
 
 use super::file::{Layer, ModelLayer, servers};
 use super::{
-    Case, GraderFolder, Oracle, Pass, Retries, Source, Workspace, WorkspaceSource, WrittenGrader, check, find,
+    Case, GraderFolder, KnownFiles, Oracle, Pass, Retries, Source, Workspace, WorkspaceSource, WrittenGrader, check,
+    find,
 };
 use crate::grader::{self, CaseOf, Grader};
 use crate::harness::catalog::Catalog;
@@ -267,6 +268,8 @@ struct Files {
     accepts_home: bool,
     /// The known facts about folders.
     folders: find::Folders,
+    /// The digests of files and the folders of skills, shared by all cases.
+    known: Arc<KnownFiles>,
     read: HashMap<PathBuf, Read>,
     /// Texts of files that are read for the first time below.
     texts: HashMap<PathBuf, String>,
@@ -374,7 +377,7 @@ impl Files {
         }
         let expanded = expanded(&mut graders, &context.graders, &own, &mut wrong);
         if !context.without_agents {
-            wrong.extend(check::leaks(&sources, &merged, &expanded));
+            wrong.extend(check::leaks(&sources, &merged, &expanded, &self.known));
         }
         let named_policy = named_policy(&mut merged, &sources, &context.policies, &mut wrong);
         // A part that is missing in one file of the case may make another part look wrong.
@@ -387,6 +390,7 @@ impl Files {
             return None;
         }
         let mut case = ready(merged, id, candidate, graders, sources, named_graders);
+        case.known_files = self.known.clone();
         case.demo_scripts = self.folders.demo_scripts(&candidate.file);
         case.cases_root = self.folders.outermost(&candidate.file, &candidate.given);
         let snapshots = crate::snapshot::store::folder(&case.file);
@@ -581,6 +585,8 @@ fn ready(
         named_graders,
         graders: Vec::new(),
         kept_files: Arc::default(),
+        known_files: Arc::default(),
+        texts_of_arm: Vec::new(),
         named_policy: None,
         file,
     }

@@ -89,13 +89,19 @@ fn set(args: &SetArgs) -> Result<u8, CliError> {
             path
         }
     };
-    let (cases, arms) = (plural(baseline.cases.len(), "case"), plural(baseline.arms.len(), "column"));
-    let mut kept = Vec::new();
+    let (mut kept, mut forgotten) = (Vec::new(), Vec::new());
     if !args.replace && path.is_file() {
         let before = Baseline::read(&path)?;
         kept = baseline.keep_quarantined(&before, &side);
         refuse_to_lose(&path, &before, &baseline, &side)?;
+    } else if path.is_file()
+        && let Ok(before) = Baseline::read(&path)
+    {
+        // A file that cannot be read may be replaced as well.
+        forgotten = baseline.forgotten_of(&before, &side);
     }
+    let of_run = baseline.cases.len().saturating_sub(kept.len());
+    let (cases, arms) = (plural(of_run, "case"), plural(baseline.arms.len(), "column"));
     super::report::make_place(&path)?;
     baseline.write(&path)?;
     super::terminal::note(format_args!("{}: {cases}, {arms} of run {}", path.display(), record.run));
@@ -107,7 +113,23 @@ fn set(args: &SetArgs) -> Result<u8, CliError> {
         let kept = some_of(&kept, 20);
         super::terminal::note(format_args!("the file keeps the earlier results of cases in quarantine: {kept}"));
     }
+    if !forgotten.is_empty() {
+        super::terminal::note(format_args!(
+            "note: the file that was replaced named {} without results because of a quarantine; no gate finds out any more \
+             whether one of them is lost: {}",
+            plural(forgotten.len(), "case"),
+            some_of(&forgotten, 20)
+        ));
+    }
     tell_lacked(&baseline);
+    let read: Vec<String> = baseline.read_own_case().collect();
+    if !read.is_empty() {
+        super::terminal::note(format_args!(
+            "note: agents could read files of their own case in {}, so its scores may be too high: {}",
+            plural(read.len(), "cell"),
+            some_of(&read, 20)
+        ));
+    }
     Ok(0)
 }
 
@@ -128,7 +150,7 @@ fn tell_lacked(baseline: &Baseline) {
     let lacked: Vec<String> = baseline.quarantined.iter().map(|(id, why)| format!("{id} ({why})")).collect();
     super::terminal::note(format_args!(
         "note: the file has no results of {} in quarantine, so no gate can find out whether one of them is lost: {}; set the \
-         baseline again when the quarantine has ended",
+         baseline again from a run with their scores when the quarantine has ended",
         plural(lacked.len(), "case"),
         some_of(&lacked, 20)
     ));

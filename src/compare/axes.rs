@@ -82,7 +82,7 @@ pub fn of(side: &Side, record: &RunRecord) -> (Vec<AxisEffect>, Vec<AxisNotCompa
             let comparable: Vec<(&Arm, &Arm)> = all.iter().copied().filter(joins).collect();
             let found = match comparable.as_slice() {
                 [pair] => of_pair(side, *pair),
-                several => over_pairs(side, several),
+                several => effect_of_pairs(side, several),
             };
             let (axis, old, new) = (axis.key.clone(), first.clone(), label.clone());
             let Some(Found { delta, interval, method, p, cases }) = found else {
@@ -120,7 +120,7 @@ fn of_pair(side: &Side, (old, new): (&Arm, &Arm)) -> Option<Found> {
 
 /// Returns the effect over several pairs of arms. The difference of a case is a mean over the pairs, so t over cases is used,
 /// as for a pair of arms with several trials of each case.
-fn over_pairs(side: &Side, pairs: &[(&Arm, &Arm)]) -> Option<Found> {
+fn effect_of_pairs(side: &Side, pairs: &[(&Arm, &Arm)]) -> Option<Found> {
     let deltas = deltas(side, pairs);
     let delta = means::mean(&deltas)?;
     let mean = means::of_cases(&deltas, level_of(side, side)).filter(|mean| mean.se > 0.0);

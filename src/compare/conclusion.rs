@@ -44,19 +44,21 @@ pub fn of(pair: &Pair, margin: f64) -> Conclusion {
         points_figure(pair.delta),
         plural(pair.cases_compared, "case")
     );
-    let took = [("cost", pair.cost), ("tokens", pair.tokens), ("time", pair.duration)];
-    let took: Vec<String> = took
+    let ratios = [("cost", pair.cost), ("tokens", pair.tokens), ("time", pair.duration)];
+    let ratios: Vec<String> = ratios
         .iter()
         .filter_map(|(what, it)| {
             let ratio = it.as_ref()?;
             let note = pair.note_on_retries().filter(|_| *what == "cost").map(str::to_owned);
-            Some(ratio.described(what, over(ratio, pair.cases_compared).into_iter().chain(note).collect()))
+            Some(ratio.described(what, coverage_note(ratio, pair.cases_compared).into_iter().chain(note).collect()))
         })
         .collect();
-    if !took.is_empty() {
-        text.push_str(&format!("; it takes {}", took.join(", ")));
+    if !ratios.is_empty() {
+        text.push_str(&format!("; it takes {}", ratios.join(", ")));
     }
-    if pair.verdict == EffectVerdict::Inconclusive {
+    if let Some(why) = pair.why_untrusted() {
+        text.push_str(&format!(". The scores show nothing, because {why}"));
+    } else if pair.verdict == EffectVerdict::Inconclusive {
         text.push_str(&match &pair.power {
             Some(power) if power.smallest_effect.is_some_and(|smallest| smallest <= power.target) => {
                 let target = percent_figure(power.target);
@@ -96,6 +98,6 @@ pub fn without_partner(arm: &str, baseline: &str) -> Conclusion {
 }
 
 /// Returns the remark about the number of cases that a ratio is based on, if it is not all of the compared ones.
-fn over(ratio: &Ratio, compared: usize) -> Option<String> {
+fn coverage_note(ratio: &Ratio, compared: usize) -> Option<String> {
     (ratio.cases < compared).then(|| format!("over {} of {compared} cases", ratio.cases))
 }

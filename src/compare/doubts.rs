@@ -41,6 +41,7 @@ pub fn doubts(old: (&Side, &Arm), new: (&Side, &Arm), joined: &Joined<'_>) -> Ve
     found.extend(of_skills_of_one(old, new, joined));
     found.extend(of_snapshots(old.1, new.1));
     found.extend([old.1, new.1].into_iter().flat_map(of_loaded));
+    found.extend([old.1, new.1].into_iter().filter_map(of_own_case));
     found.extend(of_models(old.1, new.1));
     found.extend([old.1, new.1].into_iter().filter_map(of_another_model));
     found.extend([old.1, new.1].into_iter().flat_map(of_trials));
@@ -212,11 +213,11 @@ fn of_same_variants(old: (&Side, &Arm), new: (&Side, &Arm), joined: &Joined<'_>)
     if old.0.run != new.0.run || old.0.baseline || old.1.harness != new.1.harness {
         return None;
     }
-    let (was, is) = (without_copy(&old.1.column), without_copy(&new.1.column));
-    let same = new.1.same_as.get(was).or_else(|| old.1.same_as.get(is))?;
+    let (before, now) = (without_copy(&old.1.column), without_copy(&new.1.column));
+    let same = new.1.same_as.get(before).or_else(|| old.1.same_as.get(now))?;
     let cases: BTreeSet<String> = joined.cases.iter().map(|case| case.id.to_owned()).collect();
     let (of, cases) = (cases.len(), cases.intersection(same).cloned().collect::<BTreeSet<String>>());
-    let (first, second) = (was.to_owned(), is.to_owned());
+    let (first, second) = (before.to_owned(), now.to_owned());
     (!cases.is_empty()).then(|| Doubt::new(About::Variant, ArmDoubt::Same { first, second, cases, of }.to_string()))
 }
 
@@ -242,8 +243,9 @@ fn of_skills_of_one(old: (&Side, &Arm), new: (&Side, &Arm), joined: &Joined<'_>)
 /// ran apart from those that they are compared with.
 pub(super) fn ran_apart(old: &Arm, new: &Arm, joined: &Joined<'_>) -> Option<Doubt> {
     let differ = joined.cases.iter().filter(|case| case.old.ran_later != case.new.ran_later);
-    let (was, is) = differ.fold((0, 0), |(was, is), case| (was + case.old.ran_later, is + case.new.ran_later));
-    let later = [(was, &old.name), (is, &new.name)].into_iter().filter(|(count, _)| *count > 0);
+    let (before, now) =
+        differ.fold((0, 0), |(before, now), case| (before + case.old.ran_later, now + case.new.ran_later));
+    let later = [(before, &old.name), (now, &new.name)].into_iter().filter(|(count, _)| *count > 0);
     let later: Vec<String> =
         later.map(|(count, name)| format!("{} of {name}", plural(count as usize, "trial"))).collect();
     let text = || format!("not interleaved: {} ran again later than the others (--resume)", later.join(" and "));
@@ -260,9 +262,10 @@ fn of_mixed_variant(arm: &Arm) -> Option<Doubt> {
 /// or was accepted by the run itself. Arms of different harnesses or models have snapshots of their own.
 fn of_snapshots(old: &Arm, new: &Arm) -> Vec<Doubt> {
     let is_same_cell = old.harness == new.harness && without_copy(&old.column) == without_copy(&new.column);
-    let (was, is) = (&old.made.snapshots, &new.made.snapshots);
-    let is_changed = |(cell, digests): &(&String, &BTreeSet<String>)| is.get(*cell).is_some_and(|now| now != *digests);
-    let changed: Vec<&String> = was.iter().filter(is_changed).map(|(cell, _)| cell).collect();
+    let (old_digests, new_digests) = (&old.made.snapshots, &new.made.snapshots);
+    let is_changed =
+        |(cell, digests): &(&String, &BTreeSet<String>)| new_digests.get(*cell).is_some_and(|now| now != *digests);
+    let changed: Vec<&String> = old_digests.iter().filter(is_changed).map(|(cell, _)| cell).collect();
     let mut found = Vec::new();
     if is_same_cell && !changed.is_empty() {
         let text = format!("the accepted snapshots are not the same on both sides: {}", some_of(changed, 5));
@@ -304,13 +307,17 @@ fn of_loaded(arm: &Arm) -> Vec<Doubt> {
         let text = format!("{} ran in the user's own home, with the skills and instructions in it", arm.name);
         found.push(Doubt::new(About::Loaded, text));
     }
-    let seen: u64 = details.case_in_workspace.values().sum();
-    if seen > 0 {
-        let trials = plural(seen, "trial");
-        let text = format!("{}: in {trials} the agent could read files of its own case", arm.name);
-        found.push(Doubt::new(About::Loaded, text));
-    }
     found
+}
+
+/// Returns a caveat about trials of an arm whose agents could read files of their own case. A baseline keeps their number.
+fn of_own_case(arm: &Arm) -> Option<Doubt> {
+    let trials: u64 = arm.cases.values().map(|case| case.case_in_workspace).sum();
+    let text = || {
+        let trials = plural(trials, "trial");
+        format!("{}: in {trials} the agent could read files of its own case", arm.name)
+    };
+    (trials > 0).then(|| Doubt::new(About::Loaded, text()))
 }
 
 fn again(side: &Side) -> Option<Doubt> {
@@ -337,8 +344,8 @@ fn of_harness(old: (&Side, &Arm), new: (&Side, &Arm)) -> Vec<Doubt> {
 
 /// Returns a caveat about trials that were graded again: the agent may have been given an older version of the case.
 fn of_judged_again(old: &Side, new: &Side, joined: &Joined<'_>) -> Option<Doubt> {
-    let untold = |facts: Option<&CaseFacts>| facts.is_none_or(|facts| facts.played.is_none());
-    let of_both = |id: &str| untold(old.cases.get(id)) || untold(new.cases.get(id));
+    let is_unknown = |facts: Option<&CaseFacts>| facts.is_none_or(|facts| facts.played.is_none());
+    let of_both = |id: &str| is_unknown(old.cases.get(id)) || is_unknown(new.cases.get(id));
     let unknown = joined.cases.iter().filter(|case| (old.graded || new.graded) && of_both(case.id)).count();
     let cases = if unknown == 1 { "1 case was".to_owned() } else { format!("{unknown} cases were") };
     let text = format!("{cases} graded again, and it is unknown whether the agents of both sides had the same inputs");
@@ -347,14 +354,15 @@ fn of_judged_again(old: &Side, new: &Side, joined: &Joined<'_>) -> Option<Doubt>
 
 /// Returns a caveat about cases with links if one side was recorded by a version that did not read what links lead to.
 fn of_links(old: &Side, new: &Side, joined: &Joined<'_>) -> Option<Doubt> {
-    let is_unknown = |was: &CaseFacts, is: &CaseFacts| {
-        let played = was.played.as_ref().zip(is.played.as_ref());
-        may_differ_behind_links(&was.digest, &is.digest)
-            || played.is_some_and(|(was, is)| may_differ_behind_links(was, is))
+    let is_unknown = |before: &CaseFacts, now: &CaseFacts| {
+        let played = before.played.as_ref().zip(now.played.as_ref());
+        may_differ_behind_links(&before.digest, &now.digest)
+            || played.is_some_and(|(before, now)| may_differ_behind_links(before, now))
     };
     let of_both = |id: &str| Some((old.cases.get(id)?, new.cases.get(id)?));
     let ids = joined.cases.iter().map(|case| case.id);
-    let unknown: Vec<&str> = ids.filter(|id| of_both(id).is_some_and(|(was, is)| is_unknown(was, is))).collect();
+    let unknown: Vec<&str> =
+        ids.filter(|id| of_both(id).is_some_and(|(before, now)| is_unknown(before, now))).collect();
     let cases = if unknown.len() == 1 { "1 case".to_owned() } else { format!("{} cases", unknown.len()) };
     let text = || {
         let names = some_of(&unknown, MAX_NAMES);
@@ -406,9 +414,9 @@ fn unknown_versions(old: &Arm, new: &Arm) -> Option<Doubt> {
         last.trim_start_matches('v').starts_with(|c: char| c.is_ascii_digit())
     };
     let is_unknown = |arm: &&Arm| {
-        let ran = arm.cases.values().any(|case| !case.scores.is_empty());
+        let has_scores = arm.cases.values().any(|case| !case.scores.is_empty());
         let agents = &arm.made.agents;
-        ran && (agents.is_empty() || arm.made.versionless > 0 || !agents.iter().all(has_version))
+        has_scores && (agents.is_empty() || arm.made.versionless > 0 || !agents.iter().all(has_version))
     };
     let names: Vec<&str> = [old, new].into_iter().filter(is_unknown).map(|arm| arm.name.as_str()).collect();
     let text = format!("the agent's version is unknown: {}; it may not be the same on both sides", names.join(", "));
@@ -416,20 +424,25 @@ fn unknown_versions(old: &Arm, new: &Arm) -> Option<Doubt> {
 }
 
 fn of_conditions(old: &Arm, new: &Arm) -> Vec<Doubt> {
-    let (was, is) = (&old.made, &new.made);
+    let (old_facts, new_facts) = (&old.made, &new.made);
     let mut found = Vec::new();
-    found.extend(not_the_same(About::Sandbox, "the sandbox is not the same", &was.sandboxes, &is.sandboxes));
+    found.extend(not_the_same(
+        About::Sandbox,
+        "the sandbox is not the same",
+        &old_facts.sandboxes,
+        &new_facts.sandboxes,
+    ));
     if old.harness == new.harness {
-        found.extend(not_the_same(About::Agent, "the agent is not the same", &was.agents, &is.agents));
+        found.extend(not_the_same(About::Agent, "the agent is not the same", &old_facts.agents, &new_facts.agents));
     }
     // An arm without judges does not count as a difference: it had no key, or no grader that calls a judge model.
-    found.extend(not_the_same(About::Judges, "the judges are not the same", &was.judges, &is.judges));
-    for (judge, models) in &was.judge_models {
-        if let Some(now) = is.judge_models.get(judge) {
+    found.extend(not_the_same(About::Judges, "the judges are not the same", &old_facts.judges, &new_facts.judges));
+    for (judge, models) in &old_facts.judge_models {
+        if let Some(now) = new_facts.judge_models.get(judge) {
             found.extend(not_the_same(About::Judges, &format!("other models answered as judge {judge}"), models, now));
         }
     }
-    let uncalibrated: BTreeSet<String> = was.uncalibrated.union(&is.uncalibrated).cloned().collect();
+    let uncalibrated: BTreeSet<String> = old_facts.uncalibrated.union(&new_facts.uncalibrated).cloned().collect();
     if !uncalibrated.is_empty() {
         let text = format!("scores depend on uncalibrated judges: {}", some(&uncalibrated));
         found.push(Doubt::new(About::Judges, text));
@@ -506,8 +519,8 @@ fn of_another_model(arm: &Arm) -> Option<Doubt> {
 /// Returns a caveat about arms for which a model was requested, if no trial reports which model answered.
 fn unknown_models(old: &Arm, new: &Arm) -> Option<Doubt> {
     let is_unknown = |arm: &&Arm| {
-        let ran = arm.cases.values().any(|case| !case.scores.is_empty());
-        ran && arm.model.is_some() && arm.made.models.is_empty()
+        let has_scores = arm.cases.values().any(|case| !case.scores.is_empty());
+        has_scores && arm.model.is_some() && arm.made.models.is_empty()
     };
     let names: Vec<&str> = [old, new].into_iter().filter(is_unknown).map(|arm| arm.name.as_str()).collect();
     let text = || {
@@ -540,7 +553,7 @@ fn of_trials(arm: &Arm) -> Vec<Doubt> {
         }
         false => "run again because their inputs had changed (--changed rerun)",
     };
-    let told = [
+    let counts = [
         (About::NotRun, count(|it| it.not_run), "never run"),
         (About::Errors, count(|it| it.errored), "errored and in no score"),
         (About::Errors, count(|it| it.counted_errors), "crashed or broke the protocol, and count as failures"),
@@ -548,7 +561,7 @@ fn of_trials(arm: &Arm) -> Vec<Doubt> {
         (About::Retries, count(|it| it.discarded), run_anew),
         (About::Ungraded, count(|it| it.ungraded), "not graded and in no score"),
     ];
-    let lost = told.into_iter().filter(|(_, lost, _)| *lost > 0);
+    let lost = counts.into_iter().filter(|(_, lost, _)| *lost > 0);
     let mut found: Vec<Doubt> = lost
         .map(|(about, lost, what)| Doubt::new(about, format!("{}: {lost} of {all} trials {what}", arm.name)))
         .collect();

@@ -140,20 +140,20 @@ fn of_margin(
     effect: Option<&Effect>,
     enough_cases: bool,
 ) -> Gate {
-    let said = effect.map(|effect| (effect, not_worse_than(&joined.cases, effect, margin, ALPHA)));
-    let verdict = said.map_or(GateVerdict::Inconclusive, |(_, said)| said.verdict);
+    let outcome = effect.map(|effect| (effect, not_worse_than(&joined.cases, effect, margin, ALPHA)));
+    let verdict = outcome.map_or(GateVerdict::Inconclusive, |(_, outcome)| outcome.verdict);
     // A case without a score in the new arm may be lost.
     let open = joined.unpaired.iter().filter(|it| it.reason.is_open_in_new()).count();
     let passed_but = verdict == GateVerdict::Pass && open > 0 && !enough_cases;
     let verdict = if passed_but { GateVerdict::Inconclusive } else { verdict };
-    let (found, p) = (said.and_then(|(_, it)| it.lower), said.and_then(|(_, it)| it.p));
+    let (found, p) = (outcome.and_then(|(_, it)| it.lower), outcome.and_then(|(_, it)| it.p));
     let at_worst = |found| format!("at worst {} pp", points_beside(found, -margin));
     let bound = found.map_or_else(|| "there is no bound".to_owned(), at_worst);
     let allowed = format!("{} pp", points_bound(-margin));
     let text = match verdict {
         GateVerdict::Pass => {
-            let over = over(joined, old.cases.len());
-            format!("not worse by more than the margin: {bound}, and {allowed} is allowed{over}")
+            let coverage = coverage(joined, old.cases.len());
+            format!("not worse by more than the margin: {bound}, and {allowed} is allowed{coverage}")
         }
         GateVerdict::Fail => format!("worse by more than the margin of {allowed}"),
         GateVerdict::Inconclusive if passed_but => {
@@ -163,7 +163,7 @@ fn of_margin(
                  allowed"
             )
         }
-        GateVerdict::Inconclusive if said.is_some_and(|(effect, _)| effect.counts.discordant() == 0) => format!(
+        GateVerdict::Inconclusive if outcome.is_some_and(|(effect, _)| effect.counts.discordant() == 0) => format!(
             "no case differs, but there are too few cases to exclude a loss: {bound}, and {allowed} is allowed; {} \
              cases would be enough",
             trials_without_failure(margin, 1.0 - ALPHA).0
@@ -179,17 +179,17 @@ fn of_margin(
 /// Returns the text for the number of cases that a gate is based on, if the old arm has more of them than could be
 /// compared. Cases that it skipped or that are in quarantine are not among its cases, as for the gate `cases`. Cases of which a
 /// baseline has no results because they were in quarantine are named.
-fn over(joined: &Joined<'_>, all: usize) -> String {
+fn coverage(joined: &Joined<'_>, all: usize) -> String {
     let compared = joined.cases.len();
-    let over =
+    let coverage =
         if compared == all { String::new() } else { format!("; over {compared} of the {all} cases of the old side") };
     let lacked = joined.unpaired.iter().filter(|it| it.reason == Reason::QuarantinedInOld).map(|it| &it.case);
     let lacked: Vec<&String> = lacked.collect();
     match lacked.is_empty() {
-        true => over,
+        true => coverage,
         false => {
             let names = some_of(lacked, MAX_NAMES);
-            format!("{over}; without cases that the baseline lacks because they were in quarantine: {names}")
+            format!("{coverage}; without cases that the baseline lacks because they were in quarantine: {names}")
         }
     }
 }

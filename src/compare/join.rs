@@ -110,6 +110,13 @@ impl Joined<'_> {
     pub fn quarantined(&self) -> impl Iterator<Item = &str> {
         self.unpaired.iter().filter(|it| it.reason == Reason::Quarantined).map(|it| &*it.case)
     }
+
+    /// Returns true if the baseline has nothing to compare with, because all cases were in quarantine when it was set.
+    pub fn is_quarantined_in_old(&self) -> bool {
+        let is_lacked = |it: &Unpaired| it.reason == Reason::QuarantinedInOld;
+        let is_aside = |it: &Unpaired| is_lacked(it) || it.reason == Reason::Quarantined;
+        self.cases.is_empty() && self.unpaired.iter().any(is_lacked) && self.unpaired.iter().all(is_aside)
+    }
 }
 
 /// Pairs the cases of two arms.
@@ -136,7 +143,7 @@ fn pair<'a>(
     (new_side, new): (&'a Side, &'a Arm),
 ) -> Result<Paired<'a>, (Reason, String)> {
     let no = |reason, text: &str| Err((reason, text.to_owned()));
-    let (Some(before), Some(was)) = (old.cases.get(id), old_side.cases.get(id)) else {
+    let (Some(before), Some(old_facts)) = (old.cases.get(id), old_side.cases.get(id)) else {
         return match old.skipped.contains(id) {
             true => no(Reason::SkippedInOld, "the old side skipped it"),
             false if old_side.left_out.contains_key(id) => no(
@@ -146,30 +153,38 @@ fn pair<'a>(
             false => no(Reason::OnlyInNew, "only the new side has it"),
         };
     };
-    let (Some(now), Some(is)) = (new.cases.get(id), new_side.cases.get(id)) else {
+    let (Some(now), Some(new_facts)) = (new.cases.get(id), new_side.cases.get(id)) else {
         return match new.skipped.contains(id) {
             true => no(Reason::SkippedInNew, "the new side skipped it"),
             false => no(Reason::OnlyInOld, "only the old side has it"),
         };
     };
     let asked = |arm: &Arm| arm.details.as_ref().is_some_and(|details| details.manual.contains(id));
-    if !is_same(&was.digest, &is.digest) {
+    if !is_same(&old_facts.digest, &new_facts.digest) {
         return no(Reason::OtherDigest, "the case, its graders or its files have changed");
     }
-    if was.limits != is.limits {
-        return Err((Reason::OtherLimits, format!("the limits differ: {} before, {} now", was.limits, is.limits)));
+    if old_facts.limits != new_facts.limits {
+        return Err((
+            Reason::OtherLimits,
+            format!("the limits differ: {} before, {} now", old_facts.limits, new_facts.limits),
+        ));
     }
-    if was.interaction == MANUAL || is.interaction == MANUAL || asked(old) || asked(new) {
+    if old_facts.interaction == MANUAL || new_facts.interaction == MANUAL || asked(old) || asked(new) {
         return no(Reason::Manual, "a person answered the agent, which is not repeatable");
     }
-    if was.interaction != is.interaction {
-        let text = format!("the policy differs: {} before, {} now", was.interaction, is.interaction);
+    if old_facts.interaction != new_facts.interaction {
+        let text = format!("the policy differs: {} before, {} now", old_facts.interaction, new_facts.interaction);
         return Err((Reason::OtherInteraction, text));
     }
-    if was.mixed || is.mixed {
+    if old_facts.mixed || new_facts.mixed {
         return no(Reason::Mixed, "it changed during one of the runs, so its trials are not comparable");
     }
-    if was.played.as_ref().zip(is.played.as_ref()).is_some_and(|(was, is)| !is_same(was, is)) {
+    if old_facts
+        .played
+        .as_ref()
+        .zip(new_facts.played.as_ref())
+        .is_some_and(|(old_facts, new_facts)| !is_same(old_facts, new_facts))
+    {
         let text = "its agents had other inputs: another prompt, workspace, environment, policy or limits";
         return no(Reason::OtherTask, text);
     }
@@ -179,5 +194,5 @@ fn pair<'a>(
     if now.scores.is_empty() {
         return no(Reason::NoScoreInNew, "no trial of the new side has a score");
     }
-    Ok(Paired { id, facts: is, old: before, new: now })
+    Ok(Paired { id, facts: new_facts, old: before, new: now })
 }

@@ -90,7 +90,7 @@ pub(super) fn shares_not_worse(cases: &[Paired<'_>], margin: f64, alpha: f64) ->
     let it = at(1.0 - 2.0 * alpha)?;
     let verdict = match not_worse(it.low, it.high, margin) {
         GateVerdict::Fail if tables::fisher(x_new, n_new, x_old, n_old)?.less >= alpha => GateVerdict::Inconclusive,
-        said => said,
+        verdict => verdict,
     };
     Some(NotWorse { verdict, lower: Some(it.low), p: Some(p_of(&at, margin)) })
 }

@@ -228,8 +228,6 @@ pub struct ArmDetails {
     pub unexpected: BTreeSet<String>,
     /// True if an agent used the user's own home, with whatever skills and instructions it contains.
     pub user_home: bool,
-    /// Trials whose agent could read files of its own case, by case.
-    pub case_in_workspace: BTreeMap<String, u64>,
     /// Trials whose agent listed no skills, although it could have.
     pub without_skills: u64,
     /// Trials whose agent listed no MCP servers, although it could have.
@@ -451,9 +449,6 @@ impl Side {
             match warning {
                 Warning::UnexpectedSkill { names } => details.unexpected.extend(names.iter().cloned()),
                 Warning::UserHome => details.user_home = true,
-                Warning::CaseInWorkspace { .. } => {
-                    *details.case_in_workspace.entry(result.case.clone()).or_default() += 1;
-                }
                 Warning::SkillsNotListed => details.without_skills += 1,
                 Warning::ServersNotListed => details.without_servers += 1,
                 _ => {}

@@ -81,7 +81,9 @@ impl Arm {
         let layer = self.layer.clone();
         if let (Some(edit), Some(first)) = (layer.prompt, case.turns.first_mut()) {
             *first = edit.apply(first);
+            case.texts_of_arm.extend([edit.prefix, edit.suffix]);
         }
+        case.texts_of_arm.extend(layer.system_prompt.clone());
         case.system_prompt = layer.system_prompt.or(case.system_prompt);
         if let Some(servers) = layer.mcp_servers {
             case.mcp_servers = merged_servers(case.mcp_servers, servers);

@@ -46,6 +46,9 @@ pub struct Cell {
     /// The mean score with errored trials as 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score_with_errors: Option<f64>,
+    /// Trials whose agent could read files of its own case.
+    #[serde(skip)]
+    pub case_in_workspace: u64,
     /// Time, cost and tokens of the trials.
     #[serde(flatten)]
     pub figures: Figures,
@@ -308,6 +311,7 @@ fn cell(id: &CellId, trials: &CaseTrials, rule: PassTrials) -> Cell {
         tally: Tally::of(trials),
         score: trials.score(),
         score_with_errors: trials.score_with_errors(),
+        case_in_workspace: trials.case_in_workspace,
         figures: Figures::of(trials),
     }
 }

@@ -5,7 +5,7 @@ use super::cells::{Cell, Column};
 use super::problems;
 use crate::compare::coverage::Trials;
 use crate::compare::gate::arm::{ArmEvidence, CaseEvidence};
-use crate::compare::gate::{self, Gate, Kind};
+use crate::compare::gate::{self, Gate, Kind, own_case};
 use crate::fold::Tally;
 use crate::ids::CellId;
 use crate::run::RunRecord;
@@ -25,7 +25,7 @@ pub fn of_run(run: &RunRecord, cells: &[Cell], columns: &[Column]) -> Vec<Gate> 
     let nothing_counts = columns.iter().all(|column| column.tally.trials == 0);
     for column in columns.iter().filter(|column| nothing_counts || column.tally.trials > 0) {
         let evidence = evidence(column, &cells);
-        let mut score = evidence.fail_under(least);
+        let mut score = own_case::without_read(evidence.fail_under(least), &read_own_case(column, &cells));
         let quarantined: Vec<&str> =
             quarantined.iter().filter(|id| id.column() == column.id).map(|id| &*id.case).collect();
         if !quarantined.is_empty() {
@@ -41,9 +41,19 @@ pub fn of_run(run: &RunRecord, cells: &[Cell], columns: &[Column]) -> Vec<Gate> 
     gates
 }
 
+fn is_of_column(cell: &Cell, column: &Column) -> bool {
+    cell.id.harness == column.id.harness && cell.id.arm == column.id.arm
+}
+
+/// Returns the cases of a column with a score above 0 whose agents could read files of their own case.
+fn read_own_case<'a>(column: &Column, cells: &[&'a Cell]) -> Vec<&'a str> {
+    let read = |cell: &&&Cell| cell.case_in_workspace > 0 && cell.score.is_some_and(|score| score > 0.0);
+    cells.iter().filter(|cell| is_of_column(cell, column)).filter(read).map(|cell| &*cell.id.case).collect()
+}
+
 /// Collects the evidence of a column from its cells that are not in quarantine.
 fn evidence(column: &Column, cells: &[&Cell]) -> ArmEvidence {
-    let here = |cell: &&&Cell| cell.id.harness == column.id.harness && cell.id.arm == column.id.arm;
+    let here = |cell: &&&Cell| is_of_column(cell, column);
     let case = |cell: &&Cell| {
         let Tally { ungraded, errored, not_run, .. } = cell.tally;
         let (scored, unknown) = (cell.tally.completed() as u64, (ungraded + errored + not_run) as u64);

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::case::kept::{Kept, Shown, ShownBy};
+use crate::case::kept::{Kept, SEARCHED_BYTES, Shown, ShownBy};
 use crate::case::{Case, WorkspaceSource};
 use crate::harness::{Home, Manifest};
 use crate::overlay::{ExtraFiles, Item, Laid, OverlayPlace};
 use crate::regular;
 use crate::result::Warning;
+use crate::result::warning::PROMPT_OF_VARIANT;
 use crate::workspace::git_source::GitRepository;
 use crate::workspace::tree::{Entry, Tree};
 use crate::workspace::walk::{Descend, walk};
@@ -35,9 +36,9 @@ pub(super) fn warning(case: &Case, before: &Tree, laid: &[PathBuf]) -> io::Resul
 }
 
 /// Returns the files of the case among what is laid for its agent, beside the files of its workspace, as they are laid: into the
-/// workspace, or below `~/` into the home. They are found by their content, wherever they are laid. A file that the case's own
-/// workspace also has is no secret. `workspace` is the workspace before anything is laid into it. Only a case with hidden files, a
-/// solution or programs of graders has something to find.
+/// workspace, or below `~/` into the home. They are found by their content, wherever they are laid, also as a part of a text, and
+/// in the texts that an arm adds to the prompts. A file that the case's own workspace also has is no secret. `workspace` is the
+/// workspace before anything is laid into it.
 ///
 /// # Errors
 /// Returns an error if a file that is laid, or a folder of the workspace, cannot be read.
@@ -49,9 +50,7 @@ pub(super) fn laid(
     user_home: Option<&Path>,
 ) -> io::Result<Vec<PathBuf>> {
     let mut search = Search { kept: case.kept(), found: Vec::new() };
-    if !search.kept.has_answers() {
-        return Ok(Vec::new());
-    }
+    case.texts_of_arm.iter().try_for_each(|text| search.text(Path::new(PROMPT_OF_VARIANT), text))?;
     let home = Path::new("~");
     for item in items {
         let at = match item.place {
@@ -105,16 +104,25 @@ impl Search<'_> {
     }
 
     fn file(&mut self, at: &Path, file: &Path, len: u64) -> io::Result<()> {
+        // A file that cannot be read is compared only if it has the size of a kept file.
+        let text = if SEARCHED_BYTES.contains(&len) { regular::read(file).ok() } else { None };
+        if let Some(text) = text {
+            return self.bytes(at, &text);
+        }
         let shown = self.kept.shown_by(at, len, true, || regular::digest(regular::open(file)?))?;
         self.found.extend(shown.into_iter().map(|shown| (at.to_owned(), shown)));
         Ok(())
     }
 
-    /// Searches a text: a part of it may be a kept file, as in instructions that quote the solution.
     fn text(&mut self, at: &Path, text: &str) -> io::Result<()> {
+        self.bytes(at, text.as_bytes())
+    }
+
+    /// Searches a text: a part of it may be a kept file, as in instructions that quote the solution.
+    fn bytes(&mut self, at: &Path, text: &[u8]) -> io::Result<()> {
         let len = u64::try_from(text.len()).unwrap_or(u64::MAX);
-        let shown = self.kept.shown_by(at, len, true, || Ok(blake3::hash(text.as_bytes())))?;
-        let shown = shown.into_iter().chain(self.kept.shown_in_text(text.as_bytes()));
+        let shown = self.kept.shown_by(at, len, true, || Ok(blake3::hash(text)))?;
+        let shown = shown.into_iter().chain(self.kept.shown_in_text(text));
         self.found.extend(shown.map(|shown| (at.to_owned(), shown)));
         Ok(())
     }

@@ -29,6 +29,7 @@ mod lost;
 mod models;
 mod modes;
 mod odd_moments;
+mod own_case;
 mod policies;
 mod quarantine;
 mod removed_files;

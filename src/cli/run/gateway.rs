@@ -184,7 +184,7 @@ pub(super) fn settings(prepared: &Prepared) -> Result<Settings, CliError> {
         let Some(&trial) = planned.get(&result.id()) else { continue };
         let Some(case) = prepared.cases.get(&trial.case) else { continue };
         if let Some(file) = route(case, options.gateway, trial)?.as_ref().and_then(Route::records) {
-            settings.was_kept(trial.trial, file.to_owned());
+            settings.note_recorded(trial.trial, file.to_owned());
         }
     }
     Ok(settings)

@@ -319,7 +319,7 @@ fn check_surroundings(
 ) -> Result<(), CliError> {
     let starts = !args.dry_run && !trials.is_empty();
     let is_experiment = record.experiment.is_some() || record.options.aa;
-    if starts { surroundings::check(inputs, trials, is_experiment) } else { Ok(()) }
+    if starts { surroundings::check(inputs, trials, is_experiment, record.options.sandbox) } else { Ok(()) }
 }
 
 /// Returns the price table that the command line of the run named, if the file still exists. Only its path is absolute.
@@ -658,20 +658,20 @@ fn undecided(run: &str, changed: &[String], unknown: &HashSet<String>, other_pri
     let quoted = |names: Vec<&String>| names.into_iter().map(|name| format!("`{name}`")).collect::<Vec<_>>();
     let (unknown, mut known) = (quoted(unknown), quoted(known));
     known.extend(other_prices.then(|| "the price table".to_owned()));
-    let mut said = Vec::new();
+    let mut reasons = Vec::new();
     if !known.is_empty() {
-        said.push(format!("since run {run} began, {} changed", known.join(", ")));
+        reasons.push(format!("since run {run} began, {} changed", known.join(", ")));
     }
     if !unknown.is_empty() {
         let names = unknown.join(", ");
-        said.push(format!(
+        reasons.push(format!(
             "it is unknown whether {names} changed since run {run} began: the digests in its run.json do not cover the \
              files that links lead to, because an older version of evals wrote them"
         ));
     }
     CliError::unreadable(format!(
         "{}; continue with the current files with --changed keep, or run the affected trials again with --changed rerun",
-        said.join("; ")
+        reasons.join("; ")
     ))
 }
 

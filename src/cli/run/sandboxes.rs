@@ -15,9 +15,9 @@ pub fn check(inputs: &Inputs, trials: &[TrialRecord], options: &RunOptions) -> R
     let mut confined = false;
     let mut wrong: Vec<String> = Vec::new();
     let mut tell = |error: &SandboxError, whose: &str| {
-        let told = format!("{whose}{error}");
-        if !wrong.contains(&told) {
-            wrong.push(told);
+        let reason = format!("{whose}{error}");
+        if !wrong.contains(&reason) {
+            wrong.push(reason);
         }
     };
     for trial in trials.iter().filter(|trial| trial.skip.is_none()) {

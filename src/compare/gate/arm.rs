@@ -123,7 +123,7 @@ impl ArmEvidence {
                 let least = percent_bound(least);
                 format!("completed {completed} of {planned} planned trials ({share}{lost}), {least} required")
             }
-            None => "all planned trials were skipped".to_owned(),
+            None => "all planned trials were skipped or in quarantine".to_owned(),
         };
         Gate { bound: Some(least), found: share, ..Gate::new(self.name.clone(), Kind::Completed, verdict, text) }
     }

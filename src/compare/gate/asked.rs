@@ -183,8 +183,8 @@ mod tests {
             ("margn=0.05", "did you mean `margin=0.05`?"),
             ("complete", "did you mean `completed=NUMBER`?"),
         ] {
-            let said = text.parse::<Demand>().unwrap_err();
-            assert!(said.contains(near), "{said}");
+            let error = text.parse::<Demand>().unwrap_err();
+            assert!(error.contains(near), "{error}");
         }
         assert!(!"cases=2".parse::<Demand>().unwrap_err().contains("did you mean"));
         assert!(asked(&["margin=0.1", "margin=0.2"]).unwrap_err().contains("given twice"));

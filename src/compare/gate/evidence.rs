@@ -27,7 +27,7 @@ pub fn of_cases(least: f64, old: &Arm, new: &Arm, joined: &Joined<'_>) -> Gate {
         }
     };
     let names: Vec<String> = missing.iter().map(|(case, why)| format!("{case} ({why})")).collect();
-    let gone = if names.is_empty() { String::new() } else { format!("; without: {}", some_of(&names, MAX_NAMES)) };
+    let lacking = if names.is_empty() { String::new() } else { format!("; without: {}", some_of(&names, MAX_NAMES)) };
     // They are no gap, but nothing shows whether one of them is lost.
     let is_added = |reason: Reason| matches!(reason, Reason::OnlyInNew | Reason::QuarantinedInOld);
     let added: Vec<&str> = joined.unpaired.iter().filter(|it| is_added(it.reason)).map(|it| &*it.case).collect();
@@ -37,12 +37,12 @@ pub fn of_cases(least: f64, old: &Arm, new: &Arm, joined: &Joined<'_>) -> Gate {
     };
     let text = match share {
         Some(share) => format!(
-            "has a comparable score in {} of the {all} cases of the old side{no_gap} ({}), {} required{gone}{added}",
+            "has a comparable score in {} of the {all} cases of the old side{no_gap} ({}), {} required{lacking}{added}",
             all - missing.len() - gained.len(),
             percent_beside(share, least),
             percent_bound(least)
         ),
-        None => "the old side skipped all its cases".to_owned(),
+        None => "all cases of the old side were skipped or in quarantine".to_owned(),
     };
     Gate { bound: Some(least), found: share, ..Gate::new(new.name.clone(), Kind::Cases, verdict, text) }
 }

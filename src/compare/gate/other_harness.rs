@@ -18,9 +18,10 @@ pub fn without_other(gate: Gate, pairs: &[ArmPair<'_>]) -> Gate {
     let is_other = |((side, old), (_, new)): &&ArmPair<'_>| side.baseline && old.harness != new.harness;
     let Some(((_, old), (side, new))) = of_gate.clone().find(is_other) else { return gate };
     let text = format!(
-        "{}; inconclusive, because the baseline is of harness `{}` and the run of harness `{}`; to compare two harnesses, name \
-         two runs: `evals compare {} {} --gate`",
-        gate.text, old.harness, new.harness, old.run, side.run
+        "{}; inconclusive, because the baseline is of harness `{}` and the run of harness `{}`; if the \
+         new harness is meant, set a baseline of it (`evals baseline set {} --replace`), or, if both runs are there, compare \
+         them: `evals compare {} {} --gate`",
+        gate.text, old.harness, new.harness, side.run, old.run, side.run
     );
     Gate { verdict: GateVerdict::Inconclusive, text, ..gate }
 }

@@ -1,7 +1,7 @@
 //! The gate of a bare `--gate`: no critical or regression case that passed before fails now, and no case that passed all
 //! its trials before passes none now. It needs no statistics, so it works on few cases.
 
-use super::{Gate, Kind, MAX_NAMES, must_pass};
+use super::{Gate, Kind, MAX_NAMES, must_pass, own_case};
 use crate::case::CaseKind;
 use crate::compare::join::{Joined, Reason, Unpaired};
 use crate::compare::side::{Arm, Side};
@@ -55,13 +55,13 @@ pub fn of_regressions(
     joined: &Joined<'_>,
     covered: Option<f64>,
 ) -> Gate {
-    let before_and_now = |was: &CaseTrials, is: &CaseTrials| {
-        let told = |trials: &CaseTrials| {
+    let before_and_now = |before: &CaseTrials, now: &CaseTrials| {
+        let counts = |trials: &CaseTrials| {
             let without = trials.unknown();
             let without = if without > 0 { format!(" and {without} without a score") } else { String::new() };
             format!("{}/{}{without}", trials.passed, trials.passed + trials.failed)
         };
-        format!("{} before, {} now", told(was), told(is))
+        format!("{} before, {} now", counts(before), counts(now))
     };
     let mut found: Vec<(Fate, String)> = Vec::new();
     for case in &joined.cases {
@@ -92,6 +92,11 @@ pub fn of_regressions(
             named(NOT_IN_BASELINE, &not_in_baseline),
         ];
         (GateVerdict::Inconclusive, parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
+    } else if joined.is_quarantined_in_old() {
+        let names = joined.unpaired.iter().filter(|it| it.reason == Reason::QuarantinedInOld).map(|it| &it.case);
+        let text =
+            "the baseline has no results of this arm, because its cases were in quarantine; none of them can be lost";
+        (GateVerdict::Pass, format!("{text}: {}", some_of(names, MAX_NAMES)))
     } else if compared == 0 {
         (GateVerdict::Inconclusive, "no case could be compared".to_owned())
     } else {
@@ -107,7 +112,11 @@ pub fn of_regressions(
     let unchecked = why.and_then(|why| named(&why, &unchecked)).map(|it| format!("; {it}")).unwrap_or_default();
     let absent = named(NOT_RUN, &absent).map(|it| format!("; {it}")).unwrap_or_default();
     let text = format!("{text}{absent}{unchecked}");
-    Gate { found: Some(lost as f64), ..Gate::new(new.name.clone(), Kind::NoRegressions, verdict, text) }
+    let gate = Gate { found: Some(lost as f64), ..Gate::new(new.name.clone(), Kind::NoRegressions, verdict, text) };
+    // A case that the baseline lacks is kept by what its agents reach now.
+    let lacked = joined.unpaired.iter().filter(|it| it.reason == Reason::QuarantinedInOld).map(|it| &*it.case);
+    let read: Vec<&str> = lacked.filter(|id| new.cases.get(*id).is_some_and(own_case::is_doubtful)).collect();
+    own_case::without_read(gate, &read)
 }
 
 /// Returns the outcome of a case of which the baseline has no results because it was in quarantine. A case that cannot be lost,
@@ -122,8 +131,8 @@ fn not_in_baseline((side, arm): (&Side, &Arm), case: &Unpaired) -> Option<(Fate,
 
 /// Returns the result for an arm that only the old side has, if a critical or regression case of it passed before.
 pub fn of_gone(side: &Side, arm: &Arm) -> Option<Gate> {
-    let is_open = |(id, was): &(&String, &CaseTrials)| {
-        side.cases.get(*id).is_some_and(|it| is_guarded(it.critical, it.kind) && passed_before(it.pass, was))
+    let is_open = |(id, before): &(&String, &CaseTrials)| {
+        side.cases.get(*id).is_some_and(|it| is_guarded(it.critical, it.kind) && passed_before(it.pass, before))
     };
     let names: Vec<&String> = arm.cases.iter().filter(is_open).map(|(id, _)| id).collect();
     let text = || format!("{NOT_COMPARED}: {}", some_of(&names, MAX_NAMES));
@@ -172,16 +181,16 @@ fn not_compared(
     case: &Unpaired,
     is_covered: bool,
 ) -> Option<(Fate, String)> {
-    let (facts, was) = (side.cases.get(&case.case)?, old.cases.get(&case.case)?);
+    let (facts, before) = (side.cases.get(&case.case)?, old.cases.get(&case.case)?);
     let now = new_side.cases.get(&case.case);
     let sides = || [Some(facts), now].into_iter().flatten();
-    let guarded = sides().any(|it| is_guarded(it.critical, it.kind)) && passed_before(facts.pass, was);
+    let guarded = sides().any(|it| is_guarded(it.critical, it.kind)) && passed_before(facts.pass, before);
     let is_absent = case.reason == Reason::OnlyInOld && !sides().any(|it| it.critical);
     let fate = match (guarded, case.reason.is_open_in_new()) {
         (true, true) => Fate::Open,
         (true, false) if is_absent => Fate::Absent,
         (true, false) => Fate::NotCompared,
-        (false, true) if !all_passed_before(was) => return None,
+        (false, true) if !all_passed_before(before) => return None,
         (false, true) if is_covered => Fate::Covered,
         (false, true) => Fate::Open,
         (false, false) => return None,

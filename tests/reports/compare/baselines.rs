@@ -338,3 +338,76 @@ fn a_gate_does_not_pass_in_silence_over_a_case_that_was_in_quarantine_when_the_f
     project.evals(&["baseline", "set", "many"]).exits(0);
     assert!(!project.read("cases/baseline.json").contains("quarantined"));
 }
+
+#[test]
+fn a_case_stays_named_until_a_run_has_a_score_of_it() {
+    let project = Project::new();
+    let quarantined = |it: &mut serde_json::Value| {
+        let is_regression = it["id"] == "c03";
+        if is_regression {
+            it["kind"] = "regression".into();
+            it["quarantine"] = json!({"until": "2999-01-01", "why": "a proxy"});
+        }
+    };
+    let ended = |it: &mut serde_json::Value| {
+        quarantined(it);
+        it.as_object_mut().unwrap().remove("quarantine");
+    };
+    let skips = |it: &mut serde_json::Value| {
+        if it["verdict"] == "ungraded" {
+            it["verdict"] = "skipped".into();
+        }
+    };
+    of_cases("first", &[(4, "pp")]).cases(quarantined).write(&project, 0);
+    project.evals(&["baseline", "set", "first"]).exits(0);
+    of_cases("lost", &[(3, "pp"), (1, "ff")]).cases(ended).write(&project, 0);
+    // The run skips the case, or has no score of it; or it skips the case while it is in quarantine.
+    of_cases("skipped", &[(3, "pp"), (1, "uu")]).cases(ended).results(skips).write(&project, 0);
+    of_cases("aside", &[(3, "pp"), (1, "uu")]).cases(quarantined).results(skips).write(&project, 0);
+    of_cases("crashed", &[(3, "pp"), (1, "cc")]).cases(ended).write(&project, 0);
+    for name in ["skipped", "aside", "crashed"] {
+        let set = project.evals(&["baseline", "set", name]).exits(0).says(&format!("3 cases, 1 column of run {name}"));
+        set.says("the file has no results of 1 case in quarantine").says("c03 (it is in quarantine until 2999-01-01");
+        let gated = project.evals(&["compare", "lost", "--gate"]).exits(3);
+        gated.says("not passing now, and unknown whether that is new").says("c03 (0/2)");
+    }
+    // What is replaced is told.
+    of_cases("part", &[(3, "pp")]).cases(ended).write(&project, 0);
+    let replaced = project.evals(&["baseline", "set", "part", "--replace"]).exits(0);
+    replaced.says("the file that was replaced named 1 case without results because of a quarantine").says("lost: c03");
+    assert!(!project.read("cases/baseline.json").contains("c03"));
+    let again = project.evals(&["baseline", "set", "part", "--replace"]).exits(0);
+    assert!(!again.err.contains("c03"), "{}", again.err);
+}
+
+#[test]
+fn an_arm_of_which_all_cases_were_in_quarantine_passes_the_gate_if_they_pass() {
+    let project = Project::new();
+    let run = |name: &str, of_q: &str, quarantine: bool| {
+        let run = Stored::new(name).case("a", "m1", "pp").case("q", "m2", of_q);
+        let change = |it: &mut serde_json::Value| {
+            if quarantine && it["id"] == "q" {
+                it["quarantine"] = json!({"until": "2999-01-01", "why": "a proxy"});
+            }
+        };
+        run.cases(change).write(&project, 0);
+    };
+    run("first", "ff", true);
+    project.evals(&["baseline", "set", "first"]).exits(0);
+    run("kept", "pp", false);
+    let kept = project.evals(&["compare", "kept", "--gate", "--format", "json"]).exits(0).json();
+    let texts = kept["gate"]["gates"].to_string();
+    assert!(texts.contains("because its cases were in quarantine; none of them can be lost: q"), "{texts}");
+    assert!(!texts.contains("skipped"), "{texts}");
+    run("lost", "ff", false);
+    project.evals(&["compare", "lost", "--gate"]).exits(3).says("not passing now, and unknown whether that is new");
+    // What agents reach that could read their case keeps nothing.
+    let warning = json!({"code": "case_in_workspace", "message": "m", "files": ["q.yaml"], "count": 1});
+    let read = Stored::new("read").case("a", "m1", "pp").case("q", "m2", "pp");
+    let read = read.results(|it| it["warnings"] = if it["case"] == "q" { json!([warning]) } else { json!([]) });
+    read.write(&project, 0);
+    project.evals(&["compare", "read", "--gate"]).exits(3).says("agents could read files of their own case: q");
+    // The run of this arm alone is one of the same suite.
+    Stored::new("alone").case("q", "m2", "pp").write(&project, 0);
+    project.evals(&["compare", "alone"]).exits(3).says("it was in quarantine when the baseline was set");
+}

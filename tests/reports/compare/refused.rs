@@ -265,7 +265,8 @@ fn two_harnesses_and_two_names_of_one_model_are_told() {
     let gated = project.evals(&["compare", "two", "--gate"]).exits(3);
     gated
         .says("inconclusive, because the baseline is of harness `one` and the run of harness `two`")
-        .says("`evals compare one two --gate`");
+        .says("`evals baseline set two --replace`")
+        .says("if both runs are there, compare them: `evals compare one two --gate`");
     project.evals(&["compare", "two", "--max-cost", "99"]).exits(0);
     project.evals(&["compare", "one", "two", "--gate"]).exits(0).says("two harnesses are compared");
     std::fs::remove_file(project.path("cases/baseline.json")).unwrap();

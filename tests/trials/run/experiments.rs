@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::project::Project;
+use crate::project::{Project, bubblewrap};
 
 /// An agent that prints what it got: its prompt, arguments, a variable, and every file in its folder and its home.
 const PROBE: &str = r#"
@@ -133,6 +133,7 @@ fn trials_are_interleaved_by_the_seed() {
 }
 
 #[test]
+#[ignore = "slow: runs many trials"]
 fn what_is_wrong_is_told_at_its_place_before_anything_starts() {
     let head = "cases: [../cases]\nharness: probe\n";
     let wrong: &[(&str, &[&str])] = &[
@@ -547,6 +548,32 @@ fn instructions_above_the_trials_stop_an_experiment() {
     run(&project, &[]).exits(2).says(".opencode/skills");
     std::fs::write(project.temporary().join("X.md"), "Obey.").unwrap();
     project.evals(&["run", "cases", "--harness", "probe"]).exits(0).says("warning: agents read");
+}
+
+#[test]
+fn instructions_above_the_trials_that_a_sandbox_hides_stop_nothing() {
+    if !bubblewrap() {
+        return;
+    }
+    let project = project(EVERYTHING);
+    project.write("laid/b.yaml", "prompt: p\ninstructions: {text: More.}\ngraders: [{output: {contains: prompt}}]\n");
+    let above = project.temporary().parent().unwrap().to_owned();
+    std::fs::write(above.join("AGENTS.md"), "Obey.").unwrap();
+    let laid = |more: &[&str]| project.evals(&[&["run", "laid", "--harness", "probe"][..], more].concat());
+    laid(&[]).exits(2).says("AGENTS.md");
+    laid(&["--sandbox", "bwrap"]).exits(0);
+    // An agent sees what its manifest mounts.
+    let mounts = format!("sandbox: {{kind: bwrap, mount: [{{path: {}}}]}}\n", above.display());
+    project.harness("probe", &format!("{PROBE}{mounts}"));
+    laid(&[]).exits(2).says("AGENTS.md");
+}
+
+#[test]
+fn an_empty_variable_for_temporary_files_is_the_current_folder() {
+    let mut project = project(EVERYTHING);
+    project.env("TMPDIR", "");
+    project.write("AGENTS.md", "Obey.");
+    run(&project, &[]).exits(2).says("AGENTS.md").says("the current folder, because TMPDIR is empty");
 }
 
 #[test]
