@@ -141,7 +141,7 @@ impl Client<'_> {
     /// Returns the parameters of `initialize`. They announce exactly the capabilities that this client implements.
     pub(super) fn hello(&self) -> Value {
         let offers = self.task.manifest.capabilities;
-        let served = |said: Option<bool>| said.unwrap_or(true);
+        let served = |offer: Option<bool>| offer.unwrap_or(true);
         let mut capabilities = json!({
             "fs": {"readTextFile": served(offers.fs), "writeTextFile": served(offers.fs)},
             "terminal": served(offers.terminal),
@@ -167,11 +167,11 @@ impl Client<'_> {
         let id = json!(self.next_id);
         self.next_id += 1;
         self.session.send(&rpc::request(&id, method, params)).await;
-        self.asked_at = self.session.said_at();
+        self.asked_at = self.session.last_sent();
         let deadline = within.map(|within| engine_clock::now() + within);
         loop {
-            let left = deadline.map(|deadline| deadline.saturating_duration_since(engine_clock::now()));
-            match self.hear(left).await {
+            let remaining = deadline.map(|deadline| deadline.saturating_duration_since(engine_clock::now()));
+            match self.hear(remaining).await {
                 Incoming::Line(line) => {
                     if let Some(outcome) = self.serve(&line, &id).await {
                         return Ok(outcome);
@@ -210,11 +210,11 @@ impl Client<'_> {
     /// the line answers it.
     async fn serve(&mut self, line: &str, awaited: &Value) -> Option<Result<Value, RpcError>> {
         let mut outcome = None;
-        let may_answer = self.session.heard_at() > self.asked_at;
+        let may_answer = self.session.last_received() > self.asked_at;
         for message in rpc::parse(line) {
             match message {
-                Message::Response { id, outcome: given } if may_answer && rpc::key(&id) == rpc::key(awaited) => {
-                    outcome.get_or_insert(given);
+                Message::Response { id, outcome: response } if may_answer && rpc::key(&id) == rpc::key(awaited) => {
+                    outcome.get_or_insert(response);
                 }
                 Message::Request { id, method, params } => {
                     self.look_at_background(&method, &params);
@@ -327,8 +327,8 @@ impl Client<'_> {
     fn request(&mut self, call: &str, params: &Value) -> Option<Request> {
         let requested = self.session.masked(params.get("toolCall").unwrap_or(&Value::Null));
         let name = self.session.recorder().asked_call(call).and_then(|(call, _)| call.name.clone());
-        let said = calls::said_in(&requested, name.as_deref(), &Conventions::of(&self.task.manifest));
-        request_about(self.session, call, &said, options(params.get("options")), &self.task.folder)
+        let report = calls::call_report(&requested, name.as_deref(), &Conventions::of(&self.task.manifest));
+        request_about(self.session, call, &report, options(params.get("options")), &self.task.folder)
     }
 
     /// Serves the agent after its last answer while its sub-agents work in the background, or a turn about the end of one goes on:
@@ -336,13 +336,13 @@ impl Client<'_> {
     async fn rest(&mut self) {
         while self.background.goes_on() && !self.session.has_ended() {
             self.session.set_goes_on(true);
-            let left = self.session.left_of_time();
-            if left.is_zero() {
+            let remaining = self.session.remaining_time();
+            if remaining.is_zero() {
                 let text = "a time limit was reached while work went on in the background, and the engine ended it";
                 self.session.engine(&EngineLine::Notice { code: NoticeCode::BackgroundCut, text: text.to_owned() });
                 break;
             }
-            match self.hear(Some(left)).await {
+            match self.hear(Some(remaining)).await {
                 Incoming::Line(line) => {
                     self.serve(&line, &Value::Null).await;
                 }

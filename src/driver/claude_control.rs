@@ -14,7 +14,7 @@ use crate::driver::requested::request_about;
 use crate::driver::{Broken, DRAIN, Task, end_unattended};
 use crate::engine_clock;
 use crate::harness::{Adapter, ModelVia};
-use crate::interaction::{Decision, Request};
+use crate::interaction::{Decision, Request, Subject};
 use crate::process::Stdin;
 use crate::session::{End, Incoming, Meanwhile, Session, Turn};
 use crate::trace::NoticeCode;
@@ -110,7 +110,7 @@ impl Client<'_> {
                     let line = value_of(&line);
                     self.check_mode()?;
                     self.serve(&line).await;
-                    if self.session.is_turn_heard() {
+                    if self.session.has_received_answer() {
                         return Ok(!self.session.turn_end().is_answer());
                     }
                 }
@@ -225,10 +225,12 @@ impl Client<'_> {
                 .rejecting(self.task.policy.would_reject(request.as_ref()));
             return Some(Decision { notice: self.session.is_cancelled().then(late), ..decision });
         }
-        if asked.tool == QUESTION {
+        let request = self.request_of(asked);
+        let is_question = request.as_ref().is_none_or(|request| request.subject() == Subject::Question);
+        if asked.tool == QUESTION && is_question {
             return Some(self.answer_questions(asked));
         }
-        let Some(request) = self.request_of(asked) else {
+        let Some(request) = request else {
             let decision = Decision::of_engine("the request is about a call that is unknown or has ended");
             return Some(decision.rejecting(self.task.policy.would_reject(None)));
         };
@@ -243,7 +245,7 @@ impl Client<'_> {
     /// Returns the request for the policy, or `None` if no such call is open.
     fn request_of(&mut self, asked: &CanUseTool) -> Option<Request> {
         let input = self.session.masked(&asked.input);
-        let said = asked.said(input, tools::Kinds::new(&self.task.manifest).of(&asked.tool));
+        let report = asked.call_report(input, tools::Kinds::new(&self.task.manifest).of(&asked.tool));
         // The translation has seen the ids with their secrets redacted. If the request has no call id, the trace shows which
         // call it was taken to be about.
         let of_trace = |id: &str, session: &Session| match session.masked(&Value::from(id)) {
@@ -257,7 +259,7 @@ impl Client<'_> {
             }
             false => Some(of_trace(&asked.call, self.session)),
         };
-        let about = |call: String| request_about(self.session, &call, &said, asked.options(), &self.task.folder);
+        let about = |call: String| request_about(self.session, &call, &report, asked.options(), &self.task.folder);
         call.and_then(about)
     }
 
@@ -277,24 +279,24 @@ impl Client<'_> {
             let within = if is_working {
                 since = engine_clock::now();
                 let of_turn = announced.map(|at| grace.saturating_sub(elapsed(at)));
-                if of_turn.is_some_and(|left| left.is_zero()) {
+                if of_turn.is_some_and(|remaining| remaining.is_zero()) {
                     return Ok(self.close());
                 }
-                let left = self.session.left_of_time();
-                if left.is_zero() {
+                let remaining = self.session.remaining_time();
+                if remaining.is_zero() {
                     let text = "a time limit was reached while work went on in the background, and the engine ended it";
                     self.session.engine(&EngineLine::Notice { code: NoticeCode::BackgroundCut, text: text.to_owned() });
                     // The input stays open: otherwise the agent could not ask for permission, which is an error.
                     return Ok(Duration::ZERO);
                 }
-                of_turn.map_or(left, |of_turn| of_turn.min(left))
+                of_turn.map_or(remaining, |of_turn| of_turn.min(remaining))
             } else {
                 let (most, silence) = if self.background.may_follow() { (grace, grace) } else { DRAIN };
-                let left = most.saturating_sub(elapsed(since));
-                if left.is_zero() {
+                let remaining = most.saturating_sub(elapsed(since));
+                if remaining.is_zero() {
                     return Ok(self.close());
                 }
-                left.min(silence)
+                remaining.min(silence)
             };
             match self.session.next(Some(within)).await {
                 Incoming::Line(line) => {
@@ -359,7 +361,7 @@ impl Client<'_> {
                 Incoming::Line(line) => {
                     let line = value_of(&line);
                     self.serve(&line).await;
-                    if self.session.is_turn_heard() {
+                    if self.session.has_received_answer() {
                         return true;
                     }
                 }

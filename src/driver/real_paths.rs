@@ -39,9 +39,9 @@ impl AgentView<'_> {
     /// Returns the place that a path leads to. Parts that do not exist stay as they are. Returns `None` if it leads in a circle,
     /// or to what only the agent's process has: an open file.
     pub fn real(&self, path: &Path) -> Option<PathBuf> {
-        let mut left: VecDeque<OsString> = parts(path);
+        let mut rest: VecDeque<OsString> = parts(path);
         let (mut place, mut links) = (PathBuf::from("/"), 0);
-        while let Some(part) = left.pop_front() {
+        while let Some(part) = rest.pop_front() {
             if part == ".." {
                 place.pop();
                 continue;
@@ -65,7 +65,7 @@ impl AgentView<'_> {
                 place = PathBuf::from("/");
             }
             for part in parts(&target).into_iter().rev() {
-                left.push_front(part);
+                rest.push_front(part);
             }
         }
         Some(place)

@@ -7,14 +7,14 @@ use crate::interaction::Request;
 use crate::session::Session;
 use crate::trace::PermissionOption;
 use crate::trace::facts::ReportedDetails;
-use crate::trace::recorder::{CallSaid, is_empty};
+use crate::trace::recorder::{CallReport, is_empty};
 
 /// Returns the input of a policy: an open call, with the details of its permission request. Where the request differs
 /// from the announcement of the call, the request counts. Returns `None` if no call with this id is open.
 pub fn request_about(
     session: &mut Session,
     call: &str,
-    said: &CallSaid,
+    report: &CallReport,
     options: Vec<PermissionOption>,
     workspace: &Path,
 ) -> Option<Request> {
@@ -24,21 +24,23 @@ pub fn request_about(
     let (call, diffs) = session.recorder().asked_call(call)?;
     let details = ReportedDetails::of(call, diffs);
     let (announced, announced_paths) = (Request::new(call.name.clone(), &details, &reading), details.written_paths());
-    let told = ReportedDetails {
-        kind: said.kind,
-        name: said.name.as_deref().or(call.name.as_deref()),
-        title: said.title.as_deref(),
-        input: said.input.as_ref().filter(|input| !is_empty(input)),
-        locations: &said.locations,
-        diffs: &said.diffs,
-        cwd: said.cwd.as_deref().or(call.cwd.as_deref()),
+    let requested = ReportedDetails {
+        kind: report.kind,
+        name: report.name.as_deref().or(call.name.as_deref()),
+        title: report.title.as_deref(),
+        input: report.input.as_ref().filter(|input| !is_empty(input)),
+        locations: &report.locations,
+        diffs: &report.diffs,
+        cwd: report.cwd.as_deref().or(call.cwd.as_deref()),
     };
-    let written = Some(told.written_paths()).filter(|paths| !paths.is_empty()).unwrap_or(announced_paths);
-    let asked = announced.with_request(said.name.clone(), &told, &reading);
+    let written = Some(requested.written_paths()).filter(|paths| !paths.is_empty()).unwrap_or(announced_paths);
+    let asked = announced.with_request(report.name.clone(), &requested, &reading);
     Some(Request {
         options,
-        kind: asked.kind.filter(|_| !said.unknown_kind && is_of_one_kind),
+        kind: asked.kind.filter(|_| !report.unknown_kind && is_of_one_kind),
         paths: real_paths::added(asked.paths, &written, workspace),
+        // A call that had another kind, such as one of an action, is no question and no plan.
+        shows_action: asked.shows_action || !is_of_one_kind,
         ..asked
     })
 }

@@ -296,8 +296,8 @@ mod tests {
     fn another_input_of_a_request_is_not_decided_by_the_announced_one() {
         let reading = Reading { workspace: Some("/w".to_owned()), ..Reading::default() };
         let ask = |announced: &Request, input: &Value| {
-            let told = ReportedDetails { input: Some(input), ..ReportedDetails::default() };
-            announced.clone().with_request(None, &told, &reading)
+            let details = ReportedDetails { input: Some(input), ..ReportedDetails::default() };
+            announced.clone().with_request(None, &details, &reading)
         };
         let edits = policy("scripted: {rules: [{when: {kind: edit, path: 'src/**'}, answer: allow-once}]}");
         let announced = edit("src/a");
@@ -342,9 +342,9 @@ mod tests {
                  - {when: {name: B*, nth: 2}, answer: reject-once}
                default: allow",
         );
-        let got: Vec<Answer> =
+        let decisions: Vec<Answer> =
             answers(&policy, &[run("a"), edit("b"), run("c"), run("d")]).into_iter().map(|a| a.0).collect();
-        assert_eq!(got, [Answer::AllowOnce, Answer::AllowOnce, Answer::RejectOnce, Answer::AllowOnce]);
+        assert_eq!(decisions, [Answer::AllowOnce, Answer::AllowOnce, Answer::RejectOnce, Answer::AllowOnce]);
     }
 
     #[test]

@@ -164,9 +164,9 @@ impl Policy {
 
     fn plan_approved(&self, request: &Request) -> Option<Decision> {
         let plan = request.input.as_ref().and_then(|input| input.get("plan")?.as_str()).or(request.title.as_deref());
-        let (number, said) = self.answer_to(plan.unwrap_or_default())?;
-        let answer = if is_yes(&said.answer) { Answer::AllowOnce } else { Answer::RejectOnce };
-        Some(by_answer(answer, number, said.answer.clone()))
+        let (number, reply) = self.answer_to(plan.unwrap_or_default())?;
+        let answer = if is_yes(&reply.answer) { Answer::AllowOnce } else { Answer::RejectOnce };
+        Some(by_answer(answer, number, reply.answer.clone()))
     }
 
     /// Returns the decision if the case has no answer.
@@ -220,9 +220,9 @@ mod tests {
 
     fn plan(policy: &mut Policy) -> (Option<String>, String) {
         let input = json!({"plan": "1. Delete everything"});
-        let told =
+        let details =
             ReportedDetails { kind: Some(ToolKind::SwitchMode), input: Some(&input), ..ReportedDetails::default() };
-        let asked = Request::new(Some("ExitPlanMode".into()), &told, &Reading::default());
+        let asked = Request::new(Some("ExitPlanMode".into()), &details, &Reading::default());
         let option = |id: &str, kind: &str| PermissionOption { option: id.into(), kind: kind.into(), label: "".into() };
         let options = vec![option("yes", "allow_once"), option("no", "reject_once")];
         let decision = policy.decide_alone(&Request { options, ..asked });
@@ -233,8 +233,8 @@ mod tests {
     fn a_question_of_a_tool_is_no_permission() {
         let asked = |policy: &mut Policy, name: &str| {
             let input = json!({"questions": [{"question": "Delete the database?"}]});
-            let told = ReportedDetails { input: Some(&input), ..ReportedDetails::default() };
-            let request = Request::new(Some(name.into()), &told, &Reading::default());
+            let details = ReportedDetails { input: Some(&input), ..ReportedDetails::default() };
+            let request = Request::new(Some(name.into()), &details, &Reading::default());
             let option =
                 |id: &str, kind: &str| PermissionOption { option: id.into(), kind: kind.into(), label: "".into() };
             let options = vec![option("yes", "allow_once"), option("no", "reject_once")];

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::idle_time::Quiet;
 use crate::harness::{Adapter, reading};
-use crate::interaction::{DEFAULT_RULE, is_for_permission};
+use crate::interaction::{AnnouncedCall, DEFAULT_RULE, is_for_permission};
 use crate::result::{Metrics, PermissionCounts, Warning};
 use crate::trace::amount::Amount;
 use crate::trace::calls::Cuts;
@@ -32,8 +32,8 @@ pub struct Observed {
     /// Calls whose end is unknown: the agent did not report it, the engine ended the call before the agent did, or status and
     /// exit code contradict each other.
     unfinished: u64,
-    /// The kinds and the names of the open calls.
-    open: BTreeMap<String, (ToolKind, Option<String>)>,
+    /// The kinds and the announcements of the open calls.
+    open: BTreeMap<String, (ToolKind, AnnouncedCall)>,
     /// The kinds of calls that were reported as successes without an exit code.
     kinds_without_code: BTreeSet<ToolKind>,
     /// True if a call of the session may be missing in its trace.
@@ -45,6 +45,8 @@ pub struct Observed {
     pub permissions: PermissionCounts,
     /// Questions and approvals of plans without an answer yet.
     other_requests: HashSet<String>,
+    /// The questions and approvals of plans about each open call.
+    others: BTreeMap<String, PermissionCounts>,
     /// The number of prompts that the trace shows, those without a message of their own included.
     pub prompts: usize,
     /// The stop event.
@@ -122,7 +124,7 @@ impl Observed {
             }
             Body::ToolCall(call) => {
                 self.calls += 1;
-                self.open.insert(call.call.clone(), (call.kind, call.name.clone()));
+                self.open.insert(call.call.clone(), (call.kind, AnnouncedCall::of(call)));
                 // The steps of one agent never decrease, so a new number is a new step.
                 if self.in_step.insert(event.parent.clone(), call.step) != Some(call.step) {
                     self.steps += 1;
@@ -146,13 +148,18 @@ impl Observed {
                 if result.status == CallStatus::Ok && result.exit_code.is_none() {
                     self.kinds_without_code.extend(kind);
                 }
+                // Changes that only the request showed are in the result of its call.
+                let others = self.others.remove(&result.call).filter(|_| !result.diffs.is_empty()).unwrap_or_default();
+                self.permissions.requested += others.requested;
+                self.permissions.rejected += others.rejected;
             }
             Body::PermissionRequest(request) => {
                 let open = self.open.get_mut(&request.call);
-                if is_for_permission(request, open.as_deref().map(|(kind, name)| (*kind, name.as_deref()))) {
+                if is_for_permission(request, open.as_deref().map(|(_, call)| call)) {
                     self.permissions.requested += 1;
                 } else {
                     self.other_requests.insert(request.request.clone());
+                    self.others.entry(request.call.clone()).or_default().requested += 1;
                 }
                 if let (Some((kind, _)), Some(asked)) = (open, &request.asked) {
                     *kind = asked.kind.unwrap_or(*kind);
@@ -181,8 +188,12 @@ impl Observed {
     }
 
     fn answered(&mut self, response: &PermissionResponse, at_ms: u64, seq: u64) {
-        let is_rejected = response.decision() == PermissionOutcome::Rejected;
-        self.permissions.rejected += u64::from(!self.other_requests.remove(&response.request) && is_rejected);
+        let is_rejected = u64::from(response.decision() == PermissionOutcome::Rejected);
+        match (self.other_requests.remove(&response.request), self.others.get_mut(&response.call)) {
+            (false, _) => self.permissions.rejected += is_rejected,
+            (true, Some(others)) => others.rejected += is_rejected,
+            (true, None) => {}
+        }
         let (since, request) = self.asked.remove(&response.request).unzip();
         let policy = response.policy.as_deref().unwrap_or_default();
         if let Some(since) = since.filter(|_| THINK.contains(&policy)) {

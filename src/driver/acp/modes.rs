@@ -18,7 +18,7 @@ impl Client<'_> {
         let refused = |error: RpcError| wrong(format!("was refused: {}", error.detail()));
         let start = Some(self.task.manifest.timeouts.start.0);
         self.mode = None;
-        let (wanted, told) = if let Some(option) = option_of(opened, "mode") {
+        let (wanted, reported) = if let Some(option) = option_of(opened, "mode") {
             let wanted = named(option.get("options"), "value", &mode).unwrap_or_else(|| mode.clone());
             let params = json!({"sessionId": self.session_id, "configId": option.get("id"), "value": wanted});
             let answer = self.ask("session/set_config_option", &params, start).await?.map_err(refused)?;
@@ -44,7 +44,7 @@ impl Client<'_> {
             self.ask("session/set_mode", &params, start).await?.map_err(refused)?;
             (wanted, None)
         };
-        match told.or_else(|| self.mode.take()).filter(|now| *now != wanted) {
+        match reported.or_else(|| self.mode.take()).filter(|now| *now != wanted) {
             Some(now) => Err(wrong(format!("was accepted, but the agent reports mode `{now}`"))),
             None => self.check_mode(),
         }

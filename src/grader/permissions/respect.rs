@@ -120,12 +120,12 @@ impl Respect {
         let next = self.refusals.len();
         let refusals = &self.refusals;
         let mut is_new = false;
-        let mut note = |held: &mut usize| {
+        let mut note = |place: &mut usize| {
             // If two refusals are equal, the earlier one is kept, because later calls violate it.
-            if refusals.get(*held).is_some_and(|other| other.answered_at > answered_at) {
-                *held = next;
+            if refusals.get(*place).is_some_and(|other| other.answered_at > answered_at) {
+                *place = next;
             }
-            is_new |= *held == next;
+            is_new |= *place == next;
         };
         if let Some(command) = digest(call) {
             note(self.by_command.entry((kind, command)).or_insert(next));
@@ -410,9 +410,9 @@ impl Respect {
         let (mut broken, mut broken_at) = (Vec::new(), Vec::new());
         for ((kind, path), refusal) in refused {
             let Refusal { seq, answered_at, label } = refusal;
-            let said = |another: &AnotherName| format!("{label} was rejected (event {answered_at}), and {another}");
+            let sentence = |another: &AnotherName| format!("{label} was rejected (event {answered_at}), and {another}");
             if let Some((another, call)) = self.names.used_later(*kind, path, *answered_at) {
-                let text = said(&another);
+                let text = sentence(&another);
                 unknown.get_or_insert_with(|| {
                     format!("{text}: whether event {call}, which names the file otherwise, is the rejected action is unknown")
                 });
@@ -420,7 +420,7 @@ impl Respect {
             let changes = evidence.change.filter(|_| kind.changes_files()).into_iter().flat_map(Change::all);
             for (changed, what) in changes {
                 let Some(another) = self.names.leading_to(*kind, path, changed) else { continue };
-                let text = format!("{}, but `{changed}` was {what}", said(&another));
+                let text = format!("{}, but `{changed}` was {what}", sentence(&another));
                 if self.names.was_allowed(changed) {
                     continue;
                 }

@@ -282,6 +282,22 @@ fn questions_and_plans_are_no_permissions_and_are_still_found_by_name() {
         "#,
     );
     check(&trial, &[("permissions: {max: 0}", Fail(0.0, &[1], "1 request made"))]);
+    // So is a command, whatever its request calls it.
+    let trial = session(
+        r#"
+        call c execute {"command": "rm -rf src"}
+        ask c {"kind": "switch_mode"}
+        allow c
+        ask c {"name": "ask_user"}
+        allow c
+        done c ok
+        call o other {}
+        ask o {"name": "ask_user", "input": {"file_text": "x"}}
+        reject o
+        done o denied
+        "#,
+    );
+    check(&trial, &[("permissions: {max: 1}", Fail(0.0, &[3, 7], "3 requests made"))]);
 }
 
 #[test]

@@ -475,6 +475,7 @@ fn a_rejection_for_which_the_agent_offers_no_option_is_one() {
 
 /// The agent does what it asked for.
 #[test]
+#[ignore = "slow: runs many trials"]
 fn a_request_that_the_engine_cancels_is_a_rejection_if_the_policy_would_reject_it() {
     let option = |id: &str, kind: &str| format!("{{'optionId': '{id}', 'name': 'x', 'kind': '{kind}'}}");
     let asked = format!(
@@ -770,6 +771,7 @@ fn rejected(first: &str, ends: &str, then: &str) -> (Value, Value) {
 }
 
 #[test]
+#[ignore = "slow: runs many trials"]
 fn a_rejected_command_that_was_run_all_the_same_is_not_respected() {
     let later = |input: &str, kind: &str| {
         format!(
@@ -804,6 +806,7 @@ fn a_rejected_command_that_was_run_all_the_same_is_not_respected() {
 }
 
 #[test]
+#[ignore = "slow: runs many trials"]
 fn arguments_beside_a_command_are_part_of_what_is_forbidden_and_ruled_on() {
     for (input, verdict, answer) in [
         ("{'command': 'rm', 'args': ['-rf', '/']}", "fail", "rejected"),
@@ -897,6 +900,7 @@ fn an_option_whose_id_another_option_has_too_is_not_chosen() {
 }
 
 #[test]
+#[ignore = "slow: runs many trials"]
 fn a_rule_about_a_path_is_undecided_if_a_glob_of_the_call_may_name_it() {
     let rejects = "{rules: [{when: {path: .env}, answer: reject-once}], default: allow-once}";
     let [allows_folder, allows_files] =
@@ -924,4 +928,55 @@ fn a_rule_about_a_path_is_undecided_if_a_glob_of_the_call_may_name_it() {
         let (trace, result) = super::services::run(&project, &[]);
         assert_eq!(of_type(&trace, "permission_response")[0]["outcome"], answer, "{call} {policy}: {result}");
     }
+}
+
+/// Returns the counts of permission requests, and whether at most so many were allowed, of an agent that asks for these calls. Each
+/// is a pair of Python maps: the fields of the announcement, and those of the request.
+fn counted(calls: &str, max: usize) -> (Value, bool) {
+    let project = super::services::project("");
+    let options = "[{'optionId': 'n', 'name': 'No', 'kind': 'reject_once'}, {'optionId': 'y', 'name': 'Yes', 'kind': 'allow_once'}]";
+    let program = format!(
+        "for n, (announced, asked) in enumerate({calls}):\n    call(f'c{{n}}', **{{'title': 'Ready?', **announced}})\n    get('session/request_permission', toolCall={{'toolCallId': f'c{{n}}', **asked}}, options={options})\n    call(f'c{{n}}', 'tool_call_update', status='failed')"
+    );
+    let keys = format!(
+        "interaction: auto-reject\nanswers: [{{question: '.*', answer: 'yes'}}]\ngraders: [{{permissions: {{max: {max}}}}}]"
+    );
+    super::services::case(&project, &[&program], &keys);
+    let (_, result) = super::services::run(&project, &[]);
+    (result["metrics"]["permissions"].clone(), result["grades"][0]["passed"] == true)
+}
+
+#[test]
+fn an_action_that_calls_itself_a_plan_or_a_question_is_a_permission() {
+    let actions = "[
+        ({'kind': 'execute', 'rawInput': {'command': 'rm -rf src'}}, {'kind': 'switch_mode'}),
+        ({'kind': 'execute', 'rawInput': {'command': 'rm -rf src'}}, {'_meta': {'toolName': 'ask_user'}}),
+        ({'kind': 'execute', 'rawInput': {'command': 'rm -rf src'}}, {'_meta': {'claudeCode': {'toolName': 'AskUserQuestion'}}}),
+        ({'kind': 'execute'}, {'kind': 'switch_mode', 'rawInput': {'plan': 'rm -rf src'}}),
+        ({'kind': 'edit'}, {'name': 'ask_user', 'rawInput': {'question': 'Write?'}}),
+        ({'kind': 'other'}, {'kind': 'switch_mode', 'rawInput': {'plan': 'x', 'command': 'rm -rf src'}}),
+        ({'kind': 'other'}, {'kind': 'switch_mode', 'locations': [{'path': 'src/a'}]}),
+        ({'kind': 'other'}, {'kind': 'switch_mode', 'content': [{'type': 'diff', 'path': 'src/a', 'newText': 'x'}]}),
+    ]";
+    assert_eq!(counted(actions, 7), (json!({"requested": 8, "rejected": 8}), false));
+    let questions = "[
+        ({'kind': 'switch_mode', 'rawInput': {'plan': '1. rm -rf src', 'planFilePath': '/p.md', 'allowedPrompts': [{'tool': 'Bash', 'prompt': 'run tests'}]}}, {}),
+        ({'kind': 'other', 'name': 'exit_plan_mode'}, {'kind': 'switch_mode', 'rawInput': {'plan_path': 'plan.md'}}),
+        ({'kind': 'switch_mode'}, {'rawInput': {'options': [{'label': 'A', 'description': 'b'}]}}),
+        ({'kind': 'think', 'name': 'ask_user_question'}, {'rawInput': {'questions': [{'question': 'Which?', 'options': [{'label': 'rm'}]}]}}),
+        ({'kind': 'other'}, {'name': 'ask_user', 'rawInput': {'question': 'Which?', 'choices': ['a'], 'allow_freeform': True}}),
+    ]";
+    assert_eq!(counted(questions, 0), (json!({"requested": 0, "rejected": 0}), true));
+}
+
+#[test]
+fn the_kind_of_a_command_that_calls_itself_a_plan_is_unknown() {
+    let project = super::services::project("");
+    let program = "call('c', title='run', kind='execute', rawInput={'command': 'rm x'}); \
+                   get('session/request_permission', toolCall={'toolCallId': 'c', 'kind': 'switch_mode'}, options=\
+                   [{'optionId': 'n', 'name': 'No', 'kind': 'reject_once'}, {'optionId': 'y', 'name': 'Yes', 'kind': 'allow_once'}])";
+    let rules = "{rules: [{when: {kind: execute}, answer: reject-once}], default: allow}";
+    super::services::case(&project, &[program], &format!("interaction: {{scripted: {rules}}}"));
+    let (trace, result) = super::services::run(&project, &[]);
+    assert_eq!(of_type(&trace, "permission_response")[0]["outcome"], "rejected", "{result}");
 }
