@@ -15,7 +15,7 @@
 //! result for `--resume`. [`miner`] takes a commit through these steps, and [`draft`] puts the case together.
 //! [`reservations`] has the texts that the case and the report have in common.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -61,11 +61,11 @@ pub mod journal;
 pub mod write;
 
 use candidate::{Dropped, at_sight};
-use commit_tests::CommitTests;
+use commit_tests::{CommitTests, Flaky};
 use history::{Commit, Range};
-use journal::{Looked, LookedStatus, MadeWith, State};
+use journal::{Candidate, CandidateStatus, MadeWith, State};
 use laboratory::Laboratory;
-use miner::{Miner, looked, recipes_of};
+use miner::{Miner, candidate, recipes_of};
 use repository::{Repository, RepositoryError};
 use runner::{Given, below_the_top};
 use write::Place;
@@ -127,7 +127,7 @@ pub struct Mined {
     /// The number of cases.
     pub kept: usize,
     /// The commits, newest first.
-    pub candidates: Vec<Looked>,
+    pub candidates: Vec<Candidate>,
 }
 
 /// The reason why nothing could be mined.
@@ -172,14 +172,14 @@ pub enum MineError {
     },
     /// A case file exists whose state other mining rules made.
     #[error(
-        "{} exists already, and the state of the earlier mining was made by mining rules {was}, which are now {now}; nothing \
+        "{} exists already, and the state of the earlier mining was made by mining rules {earlier}, which are now {now}; nothing \
          was mined: name another folder with -o, or replace cases, edited ones too, with --force", .case.display()
     )]
     OtherRules {
         /// The case file.
         case: PathBuf,
         /// The rules of the earlier mining.
-        was: String,
+        earlier: String,
         /// The mining rules of this version of evals.
         now: String,
     },
@@ -224,14 +224,14 @@ pub enum MineEvent<'a> {
     /// The state of an earlier mining is not used, because other mining rules made it.
     OtherRules {
         /// The rules of the earlier mining.
-        was: &'a str,
+        earlier: &'a str,
         /// The mining rules of this version of evals.
         now: &'a str,
     },
     /// The tests of a commit are run.
     Trying(&'a Commit),
     /// A commit was tested, and kept or dropped.
-    Tested(&'a Looked),
+    Tested(&'a Candidate),
 }
 
 /// The outcome of `evals mine`.
@@ -251,7 +251,7 @@ pub async fn mine(
     judges: &Judges,
     repository: &Repository,
     settings: &Settings,
-    told: &mut (dyn FnMut(MineEvent<'_>) + Send),
+    report: &mut (dyn FnMut(MineEvent<'_>) + Send),
 ) -> Result<Outcome, MineError> {
     let head = repository.line(&["rev-parse", "--verify", "HEAD^{commit}"]).await?;
     let secrets = Secrets::of(engine);
@@ -261,60 +261,61 @@ pub async fn mine(
     }
     let dropped = all_at_sight(repository, &commits, settings.max_lines).await?;
     let open: Vec<&Commit> = commits.iter().filter(|commit| !dropped.contains_key(&commit.id)).collect();
-    told(MineEvent::Read { commits: commits.len(), candidates: open.len() });
+    report(MineEvent::Read { commits: commits.len(), candidates: open.len() });
     check_runner(engine, repository, &open, settings).await?;
     let with = made_with(repository, settings);
     std::fs::create_dir_all(&settings.out).map_err(FileError::io("make", &settings.out))?;
     let _lock = lock::lock(&settings.out).await?;
     if !settings.force {
-        check_places(settings, &open, &with, told)?;
+        check_places(settings, &open, &with, report)?;
     }
     let mut state = State::open(&settings.state, &with, settings.resume)?;
     let mut laboratory =
         Laboratory::new(engine.temporary.clone(), engine.env.clone(), settings.is_confined, settings.repeat);
     laboratory.memory = settings.memory.or_else(memory::half_of_the_machine);
-    let mut miner = Miner { engine, judges, repository, settings, laboratory, secrets, flaky: BTreeSet::new() };
-    let mut candidates: Vec<Looked> = Vec::new();
+    let mut miner = Miner { engine, judges, repository, settings, laboratory, secrets, flaky: Flaky::default() };
+    let mut candidates: Vec<Candidate> = Vec::new();
     for commit in &commits {
         if choice::is_enough(&candidates, settings.keep) {
             break;
         }
-        let looked = match (dropped.get(&commit.id), state.known(&commit.id)) {
-            (Some(dropped), _) => looked(commit, Some(dropped), CommitTests::default(), None, None),
+        let candidate = match (dropped.get(&commit.id), state.known(&commit.id)) {
+            (Some(dropped), _) => candidate(commit, Some(dropped), CommitTests::default(), None, None),
             (None, Some(known)) if is_there(known, &Place::of(&settings.out, commit.subject(), &commit.id)) => {
                 known.clone()
             }
             (None, _) => {
-                told(MineEvent::Trying(commit));
-                let Some(looked) = miner.look(commit, &mut state).await? else { return Ok(Outcome::Interrupted) };
-                told(MineEvent::Tested(&looked));
-                looked
+                report(MineEvent::Trying(commit));
+                let Some(candidate) = miner.look(commit, &mut state).await? else { return Ok(Outcome::Interrupted) };
+                report(MineEvent::Tested(&candidate));
+                candidate
             }
         };
-        let flaky: BTreeSet<String> = looked.flaky.iter().cloned().collect();
-        miner.flaky.extend(looked.flaky.iter().cloned());
-        candidates.push(looked);
-        if !make_again(&mut miner, &mut state, &mut candidates, &commits, flaky, told).await? {
+        let mut flaky = Flaky::default();
+        flaky.add(candidate.folder.as_ref(), &candidate.flaky);
+        miner.flaky.add(candidate.folder.as_ref(), &candidate.flaky);
+        candidates.push(candidate);
+        if !make_again(&mut miner, &mut state, &mut candidates, &commits, flaky, report).await? {
             return Ok(Outcome::Interrupted);
         }
     }
     for at in choice::left_over(&candidates, settings.keep) {
-        let Some(looked) = candidates.get_mut(at) else { continue };
-        let place = Place::of(&settings.out, &looked.subject, &looked.commit);
+        let Some(candidate) = candidates.get_mut(at) else { continue };
+        let place = Place::of(&settings.out, &candidate.subject, &candidate.commit);
         // A case that was accepted before may have been edited since.
         if place.case.is_file() {
             continue;
         }
         place.clear()?;
-        choice::drop_of(looked);
+        choice::drop_of(candidate);
     }
-    for looked in candidates.iter().filter(|looked| looked.status == LookedStatus::Kept) {
-        let place = Place::of(&settings.out, &looked.subject, &looked.commit);
+    for candidate in candidates.iter().filter(|candidate| candidate.status == CandidateStatus::Kept) {
+        let place = Place::of(&settings.out, &candidate.subject, &candidate.commit);
         if place.untested.is_file() {
             place.accept()?;
         }
     }
-    let kept = candidates.iter().filter(|looked| looked.status == LookedStatus::Kept).count();
+    let kept = candidates.iter().filter(|candidate| candidate.status == CandidateStatus::Kept).count();
     let repo = settings.url.clone().unwrap_or_else(|| repository.folder.display().to_string());
     Ok(Outcome::Done(Mined { repo, head, looked_at: candidates.len(), kept, candidates }))
 }
@@ -324,7 +325,7 @@ fn check_places(
     settings: &Settings,
     open: &[&Commit],
     with: &MadeWith,
-    told: &mut (dyn FnMut(MineEvent<'_>) + Send),
+    report: &mut (dyn FnMut(MineEvent<'_>) + Send),
 ) -> Result<(), MineError> {
     // Without --resume, opening the state removes it, so the results are read before.
     let known = if settings.resume { State::read(&settings.state, with) } else { HashMap::new() };
@@ -341,14 +342,14 @@ fn check_places(
         } else if place.case.exists() {
             let state = std::path::absolute(&settings.state).unwrap_or_else(|_| settings.state.clone());
             return Err(match (settings.resume, other) {
-                (true, Some((was, now))) => MineError::OtherRules { case: place.case, was, now },
+                (true, Some((earlier, now))) => MineError::OtherRules { case: place.case, earlier, now },
                 (true, None) => MineError::NotKnown { case: place.case, state },
                 (false, _) => MineError::Exists(place.case),
             });
         }
     }
-    if let Some((was, now)) = &other {
-        told(MineEvent::OtherRules { was, now });
+    if let Some((earlier, now)) = &other {
+        report(MineEvent::OtherRules { earlier, now });
     }
     Ok(())
 }
@@ -358,30 +359,33 @@ fn check_places(
 async fn make_again(
     miner: &mut Miner<'_>,
     state: &mut State,
-    candidates: &mut [Looked],
+    candidates: &mut [Candidate],
     commits: &[Commit],
-    mut flaky: BTreeSet<String>,
-    told: &mut (dyn FnMut(MineEvent<'_>) + Send),
+    mut flaky: Flaky,
+    report: &mut (dyn FnMut(MineEvent<'_>) + Send),
 ) -> Result<bool, MineError> {
     while !flaky.is_empty() {
-        let mut more = BTreeSet::new();
-        for (looked, commit) in candidates.iter_mut().zip(commits) {
+        let mut more = Flaky::default();
+        for (candidate, commit) in candidates.iter_mut().zip(commits) {
             let place = Place::of(&miner.settings.out, commit.subject(), &commit.id);
-            let names_one = looked.fail_to_pass.iter().chain(&looked.pass_to_pass).any(|test| flaky.contains(test));
-            if looked.status != LookedStatus::Kept || !names_one {
+            let mut listed = candidate.fail_to_pass.iter().chain(&candidate.pass_to_pass);
+            let names_one = listed.any(|test| flaky.has(candidate.folder.as_ref(), test));
+            if candidate.status != CandidateStatus::Kept || !names_one {
                 continue;
             }
             let made = state.made(&commit.id);
             if made.is_none() || place.digest().as_deref() != made {
                 continue;
             }
-            told(MineEvent::Trying(commit));
+            report(MineEvent::Trying(commit));
             place.clear()?;
             let Some(again) = miner.look(commit, state).await? else { return Ok(false) };
-            told(MineEvent::Tested(&again));
-            more.extend(again.flaky.iter().filter(|test| !miner.flaky.contains(*test)).cloned());
-            miner.flaky.extend(again.flaky.iter().cloned());
-            *looked = again;
+            report(MineEvent::Tested(&again));
+            let is_new = |test: &&String| !miner.flaky.has(again.folder.as_ref(), test);
+            let new: Vec<String> = again.flaky.iter().filter(is_new).cloned().collect();
+            more.add(again.folder.as_ref(), &new);
+            miner.flaky.add(again.folder.as_ref(), &again.flaky);
+            *candidate = again;
         }
         flaky = more;
     }
@@ -389,7 +393,7 @@ async fn make_again(
 }
 
 /// Returns true unless the case of a commit was removed since. One in reserve has not got its name yet.
-fn is_there(known: &Looked, place: &Place) -> bool {
+fn is_there(known: &Candidate, place: &Place) -> bool {
     known.case.is_none() || place.case.is_file() || (choice::is_reserve(known) && place.is_complete_reserve())
 }
 

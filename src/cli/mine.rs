@@ -12,7 +12,7 @@ use super::{CliError, engine, terminal};
 use crate::environment;
 use crate::judge::Chosen;
 use crate::mine::history::{Range, Since};
-use crate::mine::journal::LookedStatus;
+use crate::mine::journal::CandidateStatus;
 use crate::mine::repository::{self, Repository, RepositoryError};
 use crate::mine::runner::Given;
 use crate::mine::{MineError, MineEvent, Mined, Outcome, Settings, mine};
@@ -176,7 +176,7 @@ pub fn run(args: &MineArgs) -> Result<u8, CliError> {
             Ok(INTERRUPTED)
         }
         Outcome::Done(mined) => {
-            print(&mined, args.format)?;
+            print(&mined, args.format, args.memory)?;
             Ok(if mined.kept > 0 { 0 } else { NOTHING })
         }
     }
@@ -200,7 +200,7 @@ fn is_confined(asked: Option<Sandbox>) -> Result<bool, CliError> {
 }
 
 /// Reads a size such as `4GiB` or `512MiB`.
-fn memory_size(text: &str) -> Result<u64, String> {
+pub(super) fn memory_size(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, u32); 4] = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("TiB", 40)];
     let read = || {
         let (unit, shift) = UNITS.into_iter().find(|(unit, _)| text.ends_with(*unit))?;
@@ -298,8 +298,8 @@ fn tell(event: MineEvent<'_>) {
             plural(commits, "commit"),
             plural(candidates, "candidate")
         )),
-        MineEvent::OtherRules { was, now } => terminal::note(format_args!(
-            "note: the state of the earlier mining was made by mining rules {was}, which are now {now}: all commits are tested \
+        MineEvent::OtherRules { earlier, now } => terminal::note(format_args!(
+            "note: the state of the earlier mining was made by mining rules {earlier}, which are now {now}: all commits are tested \
              again"
         )),
         MineEvent::Trying(commit) => {
@@ -309,9 +309,9 @@ fn tell(event: MineEvent<'_>) {
                 first_chars(commit.subject(), 70)
             ));
         }
-        MineEvent::Tested(looked) => match looked.status {
-            LookedStatus::Kept => {
-                let (fail, both) = (looked.fail_to_pass.len(), looked.pass_to_pass.len());
+        MineEvent::Tested(candidate) => match candidate.status {
+            CandidateStatus::Kept => {
+                let (fail, both) = (candidate.fail_to_pass.len(), candidate.pass_to_pass.len());
                 let verb = |count: usize, one: &'static str, many: &'static str| if count == 1 { one } else { many };
                 terminal::note(format_args!(
                     "  kept: {} {} before and {} after, {both} {} in both",
@@ -320,14 +320,14 @@ fn tell(event: MineEvent<'_>) {
                     verb(fail, "passes", "pass"),
                     verb(both, "passes", "pass"),
                 ));
-                if let Some(what) = report::reserve(looked) {
-                    let is_partly_tested = looked.hunks.as_ref().is_some_and(|hunks| !hunks.unnoticed.is_empty());
-                    let is_reserve = is_partly_tested || !looked.open_settings.is_empty();
+                if let Some(what) = report::reserve(candidate) {
+                    let is_partly_tested = candidate.hunks.as_ref().is_some_and(|hunks| !hunks.unnoticed.is_empty());
+                    let is_reserve = is_partly_tested || !candidate.open_settings.is_empty();
                     terminal::note(format_args!("  {}{what}", if is_reserve { "in reserve: " } else { "" }));
                 }
             }
-            LookedStatus::Dropped => {
-                let reason = looked.reason.as_deref().unwrap_or_default();
+            CandidateStatus::Dropped => {
+                let reason = candidate.reason.as_deref().unwrap_or_default();
                 terminal::note(format_args!("  dropped: {}", first_chars(reason, 300)));
             }
         },
@@ -346,10 +346,10 @@ fn failed(error: MineError) -> CliError {
     }
 }
 
-fn print(mined: &Mined, format: OutputFormat) -> Result<(), CliError> {
+fn print(mined: &Mined, format: OutputFormat, memory: Option<u64>) -> Result<(), CliError> {
     let mut out = output::stdout(Content::json(matches!(format, OutputFormat::Json)));
     let written = match format {
-        OutputFormat::Table => write(&report::page(mined), &terminal::stdout_look(), &mut out),
+        OutputFormat::Table => write(&report::page(mined, memory), &terminal::stdout_look(), &mut out),
         OutputFormat::Json => report::json(mined, &mut out),
     };
     super::import::ignore_closed_pipe(written.and_then(|()| out.flush()))?;

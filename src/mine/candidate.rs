@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::history::{Changed, Commit};
+use super::package;
 use super::role::{Role, Sight};
 
 /// The reason why a commit does not become a case.
@@ -125,7 +126,11 @@ impl fmt::Display for Dropped {
                 below.iter().try_for_each(|below| write!(f, "; {below}"))
             }
             Dropped::SeveralPackages { folders } => {
-                let some = crate::text::some_of(folders.iter().map(|folder| format!("`{folder}`")), 5);
+                let shown = |folder: &String| match folder.as_str() {
+                    package::TOP => "the top".to_owned(),
+                    folder => format!("`{folder}`"),
+                };
+                let some = crate::text::some_of(folders.iter().map(shown), 5);
                 write!(f, "its tests are in several packages: {some}; name a command that runs them all with --test COMMAND")
             }
             Dropped::BuildFails { why } => write!(f, "the build fails: {why}"),

@@ -11,7 +11,7 @@ use super::package::{self, Found, Package};
 use super::prompt::Sources;
 use super::repository::{DIFF_TREE, Repository, RepositoryError};
 use super::role::{self, Role, Roles};
-use super::runner::{Tree, describes_the_project};
+use super::runner::{Tree, describes_the_project, has_settings};
 use crate::audit::definitions;
 use crate::audit::leaks::hashes;
 
@@ -213,23 +213,34 @@ pub async fn read(repository: &Repository, commit: &Commit, parent: &str) -> Res
         files.filter(|path| is_wanted(path, roles.of(path)) && !own.contains(path)).collect()
     };
     let tests = changed(&|_, role| role == Role::Test);
+    // However deep the tests are: what the settings around them load decides what passes.
+    let around: BTreeSet<&str> = tests.iter().flat_map(|path| package::around(path)).collect();
+    let is_around = |path: &str| path.rsplit_once('/').is_some_and(|(folder, _)| around.contains(folder));
+    let describes = |path: &str| describes_the_project(path) || (has_settings(path) && is_around(path));
     // The names of tests of Rust do not show their files, but what the files define does.
     let is_needed = |path: &str| {
         let is_of_rust = path.ends_with(".rs") && roles.of(path) == Role::Test;
-        is_of_rust || describes_the_project(path) || tests.iter().any(|it| it == path)
+        is_of_rust || describes(path) || tests.iter().any(|it| it == path)
     };
-    let after = tree(repository, &entries, is_needed).await?;
-    let before = tree(repository, &entries_before, describes_the_project).await?;
+    let mut after = tree(repository, &entries, is_needed).await?;
+    let mut before = tree(repository, &entries_before, describes).await?;
     let (changed_tests, removed_tests): (Vec<String>, Vec<String>) =
         tests.into_iter().partition(|path| after.has(path));
     let removed_tests: Vec<String> = removed_tests.into_iter().filter(|path| before.has(path)).collect();
-    let (package, packages) = match package::find(&after, &[&changed_tests[..], &removed_tests].concat()) {
+    // A package whose tests the commit deletes or moves away need not run.
+    let found = match changed_tests.is_empty() {
+        false => package::find(&after, &changed_tests),
+        true => package::find(&before, &removed_tests),
+    };
+    let (package, packages) = match found {
         Found::Top => (None, Vec::new()),
         Found::One(folder) => {
             let start = format!("{folder}/");
             let is_needed = |path: &str| path.strip_prefix(&start).is_some_and(describes_the_project);
             let (inside, inside_before) =
                 (tree(repository, &entries, is_needed).await?, tree(repository, &entries_before, is_needed).await?);
+            after.texts.extend(settings(&inside));
+            before.texts.extend(settings(&inside_before));
             let workspaces = package::workspaces(&after, &folder);
             let (after, before) = (inside.below(&folder), inside_before.below(&folder));
             (Some(Package { folder, workspaces, after, before }), Vec::new())
@@ -297,6 +308,12 @@ pub async fn read(repository: &Repository, commit: &Commit, parent: &str) -> Res
         test_texts,
         python_texts,
     })
+}
+
+/// Returns the settings of a tree that name what is loaded, with their texts.
+fn settings(tree: &Tree) -> impl Iterator<Item = (String, String)> {
+    let settings = tree.texts.iter().filter(|(path, _)| has_settings(path));
+    settings.map(|(path, text)| (path.clone(), text.clone()))
 }
 
 /// Returns all tests of a commit, or `None` if they are too many or too large to hide all of them. The other files of the

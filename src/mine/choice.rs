@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 
 use super::candidate::Dropped;
-use super::journal::{Looked, LookedStatus};
+use super::journal::{Candidate, CandidateStatus};
 use crate::case::provenance::Hunks;
 
 /// The multiple of the wanted number of cases at which the search for better cases ends.
@@ -14,44 +14,44 @@ const ENOUGH: usize = 10;
 
 /// Returns true if the tests of a kept case do not notice a hunk of its fix, or if settings that decide about them are not
 /// protected.
-pub fn is_reserve(looked: &Looked) -> bool {
-    let is_partly_tested = looked.hunks.as_ref().is_some_and(|hunks| !hunks.unnoticed.is_empty());
-    is_kept(looked) && (is_partly_tested || !looked.open_settings.is_empty())
+pub fn is_reserve(candidate: &Candidate) -> bool {
+    let is_partly_tested = candidate.hunks.as_ref().is_some_and(|hunks| !hunks.unnoticed.is_empty());
+    is_kept(candidate) && (is_partly_tested || !candidate.open_settings.is_empty())
 }
 
 /// Returns true if no more commits have to be looked at for so many cases.
-pub fn is_enough(candidates: &[Looked], keep: usize) -> bool {
-    let kept = candidates.iter().filter(|looked| is_kept(looked));
+pub fn is_enough(candidates: &[Candidate], keep: usize) -> bool {
+    let kept = candidates.iter().filter(|candidate| is_kept(candidate));
     let (made, complete) =
-        kept.fold((0, 0), |(made, complete), looked| (made + 1, complete + usize::from(!is_reserve(looked))));
+        kept.fold((0, 0), |(made, complete), candidate| (made + 1, complete + usize::from(!is_reserve(candidate))));
     complete >= keep || made >= keep.saturating_mul(TIMES)
 }
 
 /// Returns the positions of the cases in reserve that are not needed for so many cases. Those are needed first whose settings are
 /// protected, and of these, those of which the tests notice the greatest share.
-pub fn left_over(candidates: &[Looked], keep: usize) -> Vec<usize> {
-    let complete = candidates.iter().filter(|looked| is_kept(looked) && !is_reserve(looked)).count();
+pub fn left_over(candidates: &[Candidate], keep: usize) -> Vec<usize> {
+    let complete = candidates.iter().filter(|candidate| is_kept(candidate) && !is_reserve(candidate)).count();
     let mut reserve: Vec<usize> =
-        candidates.iter().enumerate().filter(|(_, looked)| is_reserve(looked)).map(|(at, _)| at).collect();
+        candidates.iter().enumerate().filter(|(_, candidate)| is_reserve(candidate)).map(|(at, _)| at).collect();
     // Whole numbers, so that the order is the same on each machine.
     let share = |hunks: &Hunks| hunks.noticed.saturating_mul(1_000_000) / hunks.tried().max(1);
-    let worth = |looked: &Looked| (looked.open_settings.is_empty(), looked.hunks.as_ref().map(share));
+    let worth = |candidate: &Candidate| (candidate.open_settings.is_empty(), candidate.hunks.as_ref().map(share));
     reserve.sort_by_key(|at| Reverse(candidates.get(*at).map(worth)));
     reserve.split_off(keep.min(ENOUGH).saturating_sub(complete).min(reserve.len()))
 }
 
 /// Changes the entry of a kept case to that of a dropped one.
-pub fn drop_of(looked: &mut Looked) {
-    let why = match &looked.hunks {
-        _ if !looked.open_settings.is_empty() => Dropped::OpenSettings { files: looked.open_settings.clone() },
+pub fn drop_of(candidate: &mut Candidate) {
+    let why = match &candidate.hunks {
+        _ if !candidate.open_settings.is_empty() => Dropped::OpenSettings { files: candidate.open_settings.clone() },
         Some(hunks) => Dropped::Unnoticed { hunks: hunks.unnoticed.clone(), tried: hunks.tried() },
         None => return,
     };
-    (looked.status, looked.reason, looked.case) = (LookedStatus::Dropped, Some(why.to_string()), None);
+    (candidate.status, candidate.reason, candidate.case) = (CandidateStatus::Dropped, Some(why.to_string()), None);
 }
 
-fn is_kept(looked: &Looked) -> bool {
-    looked.status == LookedStatus::Kept
+fn is_kept(candidate: &Candidate) -> bool {
+    candidate.status == CandidateStatus::Kept
 }
 
 #[cfg(test)]
@@ -60,7 +60,7 @@ mod tests {
 
     /// Makes one entry for each word: `3/4` notices three of four hunks, `-` was dropped, `?` was not tried. `~` is before one
     /// whose prompt says nothing, and `!` before one whose settings are not protected.
-    fn all(text: &str) -> Vec<Looked> {
+    fn all(text: &str) -> Vec<Candidate> {
         let entry = |word: &str| {
             let thin = word.starts_with('~');
             let open_settings = word.starts_with('!').then(|| "Cargo.toml".to_owned());
@@ -68,11 +68,11 @@ mod tests {
                 let (noticed, all): (usize, usize) = (noticed.parse().unwrap(), all.parse().unwrap());
                 Hunks { all, noticed, unnoticed: (noticed..all).map(|n| format!("a.py:{n}")).collect() }
             });
-            Looked {
+            Candidate {
                 commit: word.to_owned(),
                 parent: String::new(),
                 subject: String::new(),
-                status: if word == "-" { LookedStatus::Dropped } else { LookedStatus::Kept },
+                status: if word == "-" { CandidateStatus::Dropped } else { CandidateStatus::Kept },
                 reason: None,
                 fail_to_pass: Vec::new(),
                 pass_to_pass: Vec::new(),
@@ -82,6 +82,7 @@ mod tests {
                 thin,
                 open_settings: open_settings.into_iter().collect(),
                 case: None,
+                folder: None,
             }
         };
         text.split_whitespace().map(entry).collect()
@@ -123,18 +124,18 @@ mod tests {
 
     #[test]
     fn a_case_that_is_not_needed_says_why() {
-        let mut looked = all("1/3").remove(0);
-        drop_of(&mut looked);
-        assert_eq!(looked.status, LookedStatus::Dropped);
+        let mut candidate = all("1/3").remove(0);
+        drop_of(&mut candidate);
+        assert_eq!(candidate.status, CandidateStatus::Dropped);
         assert_eq!(
-            looked.reason.as_deref(),
+            candidate.reason.as_deref(),
             Some("its tests do not notice 2 of 3 hunks, and others are enough: a.py:1, a.py:2")
         );
-        let mut looked = all("!1/3").remove(0);
-        drop_of(&mut looked);
-        assert_eq!(looked.status, LookedStatus::Dropped);
+        let mut candidate = all("!1/3").remove(0);
+        drop_of(&mut candidate);
+        assert_eq!(candidate.status, CandidateStatus::Dropped);
         assert_eq!(
-            looked.reason.as_deref(),
+            candidate.reason.as_deref(),
             Some("an agent can replace the packages of its tests by these settings, and others are enough: Cargo.toml")
         );
     }

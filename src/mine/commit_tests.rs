@@ -20,13 +20,40 @@ pub struct CommitTests {
     pub left_out: Vec<String>,
     /// Tests that are in no list, because they are in files of code, which an agent may change.
     pub unguarded: Vec<String>,
+    /// The folder in which the tests ran, empty for the top. Absent if none ran.
+    pub folder: Option<String>,
+}
+
+/// The tests that were flaky at any commit. Each belongs to the folder in which it ran: a test of another package may have the same
+/// name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Flaky(BTreeMap<Option<String>, BTreeSet<String>>);
+
+impl Flaky {
+    /// Adds the flaky tests of a commit. Without a folder, which states of earlier versions do not have, they belong to all folders.
+    pub fn add(&mut self, folder: Option<&String>, tests: &[String]) {
+        if !tests.is_empty() {
+            self.0.entry(folder.cloned()).or_default().extend(tests.iter().cloned());
+        }
+    }
+
+    /// Returns true if there are no tests.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns true if a test that ran in a folder is flaky. A test without a folder may have run in any.
+    pub fn has(&self, folder: Option<&String>, test: &str) -> bool {
+        let is_there = |of: Option<&String>| of.is_none() || folder.is_none() || of == folder;
+        self.0.iter().any(|(of, tests)| is_there(of.as_ref()) && tests.contains(test))
+    }
 }
 
 impl CommitTests {
-    /// Moves these tests to the flaky ones: they do not always have the same outcome elsewhere.
-    pub fn without(mut self, flaky: &BTreeSet<String>) -> Self {
+    /// Moves the tests that do not always have the same outcome at other commits to the flaky ones.
+    pub fn without(mut self, flaky: &Flaky) -> Self {
         for list in [&mut self.fail_to_pass, &mut self.pass_to_pass] {
-            self.flaky.extend(list.extract_if(.., |test| flaky.contains(test)));
+            self.flaky.extend(list.extract_if(.., |test| flaky.has(self.folder.as_ref(), test)));
         }
         self.flaky.sort();
         self
@@ -131,7 +158,16 @@ mod tests {
 
     #[test]
     fn a_test_that_is_flaky_elsewhere_decides_nothing() {
-        let sorted = sort(&[run("a- b- c+")], &[run("a+ b+ c+")]).without(&["b".to_owned(), "c".to_owned()].into());
+        let (here, other) = ("svc".to_owned(), "web".to_owned());
+        let mut flaky = Flaky::default();
+        flaky.add(Some(&here), &["b".to_owned()]);
+        // States of earlier versions have no folders.
+        flaky.add(None, &["c".to_owned()]);
+        // A test of another package has the same name.
+        flaky.add(Some(&other), &["a".to_owned()]);
+        assert!(flaky.has(Some(&other), "a") && !flaky.has(Some(&here), "a") && flaky.has(None, "a"));
+        let sorted = sort(&[run("a- b- c+")], &[run("a+ b+ c+")]);
+        let sorted = CommitTests { folder: Some(here), ..sorted }.without(&flaky);
         assert_eq!((sorted.fail_to_pass, sorted.pass_to_pass), (vec!["a".to_owned()], vec![]));
         assert_eq!(sorted.flaky, ["b", "c"]);
     }

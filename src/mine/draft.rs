@@ -236,8 +236,8 @@ impl Miner<'_> {
         let mut names = change::unknown_words(self.repository, parent, words).await?;
         names.extend(change::unknown_names(self.repository, parent, &change.roles, used).await?);
         let unnamed = |files: &BTreeSet<String>| -> BTreeSet<String> {
-            let is_untold = |path: &&String| !prompt::names_file(&prompt, path) && !closed.contains(path);
-            files.iter().filter(is_untold).cloned().collect()
+            let is_missing = |path: &&String| !prompt::names_file(&prompt, path) && !closed.contains(path);
+            files.iter().filter(is_missing).cloned().collect()
         };
         let (imported, needed) = (unnamed(&imported), unnamed(&change.needed));
         prompt = prompt::with_interface(&prompt, &names, &imported, &needed);

@@ -14,7 +14,7 @@ use crate::whole_file::FileError;
 /// A commit that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Looked {
+pub struct Candidate {
     /// The hash of the commit.
     pub commit: String,
     /// The hash of its parent. Absent for the first commit.
@@ -23,7 +23,7 @@ pub struct Looked {
     /// The first line of the message.
     pub subject: String,
     /// The status of the commit.
-    pub status: LookedStatus,
+    pub status: CandidateStatus,
     /// The reason why the commit was dropped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -48,13 +48,17 @@ pub struct Looked {
     /// The case file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub case: Option<String>,
+    /// The folder in which the tests ran, empty for the top. Absent if none ran, or if an earlier version made the state. Only the
+    /// state has it.
+    #[serde(skip)]
+    pub folder: Option<String>,
 }
 
 /// The status of a commit: whether a case was made from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum LookedStatus {
+pub enum CandidateStatus {
     /// A case was made.
     Kept,
     /// No case was made.
@@ -83,7 +87,11 @@ pub struct State {
 /// A line of the file after the first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Line {
-    looked: Looked,
+    #[serde(rename = "looked")]
+    candidate: Candidate,
+    /// The folder in which the tests ran. States of earlier versions do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    folder: Option<String>,
     /// The digest of the files of the case, as the mining made them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     made: Option<String>,
@@ -101,7 +109,7 @@ impl State {
         let known = if resume { read(&path, with) } else { HashMap::new() };
         let mut lines = vec![json(with)];
         let mut kept: Vec<&Line> = known.values().collect();
-        kept.sort_by(|one, other| one.looked.commit.cmp(&other.looked.commit));
+        kept.sort_by(|one, other| one.candidate.commit.cmp(&other.candidate.commit));
         lines.extend(kept.into_iter().map(json));
         // A torn last line is removed, so that the next one does not continue it.
         crate::whole_file::write_whole(&path, |out| lines.iter().try_for_each(|line| writeln!(out, "{line}")))?;
@@ -110,8 +118,8 @@ impl State {
     }
 
     /// Returns the results that were made with these settings, by commit. Changes no file.
-    pub fn read(folder: &Path, with: &MadeWith) -> HashMap<String, Looked> {
-        read(&path(folder, with), with).into_iter().map(|(commit, line)| (commit, line.looked)).collect()
+    pub fn read(folder: &Path, with: &MadeWith) -> HashMap<String, Candidate> {
+        read(&path(folder, with), with).into_iter().map(|(commit, line)| (commit, line.candidate)).collect()
     }
 
     /// Returns the version that made the newest of the states that other versions of the mining rules made with the same
@@ -127,8 +135,8 @@ impl State {
     }
 
     /// Returns the result of a commit, if the commit was tested.
-    pub fn known(&self, commit: &str) -> Option<&Looked> {
-        self.known.get(commit).map(|line| &line.looked)
+    pub fn known(&self, commit: &str) -> Option<&Candidate> {
+        self.known.get(commit).map(|line| &line.candidate)
     }
 
     /// Returns the digest of the files of a commit's case, as the mining made them.
@@ -140,13 +148,13 @@ impl State {
     ///
     /// # Errors
     /// Returns an error if the file system refuses.
-    pub fn add(&mut self, looked: &Looked, made: Option<String>) -> Result<(), FileError> {
-        let line = Line { looked: looked.clone(), made };
+    pub fn add(&mut self, candidate: &Candidate, made: Option<String>) -> Result<(), FileError> {
+        let line = Line { candidate: candidate.clone(), folder: candidate.folder.clone(), made };
         let mut text = json(&line);
         text.push('\n');
         let written = self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data());
         written.map_err(FileError::io("write", &self.path))?;
-        self.known.insert(looked.commit.clone(), line);
+        self.known.insert(candidate.commit.clone(), line);
         Ok(())
     }
 }
@@ -171,7 +179,11 @@ fn read(path: &Path, with: &MadeWith) -> HashMap<String, Line> {
         return HashMap::new();
     }
     let lines = text.lines().skip(1).filter_map(|line| serde_json::from_str::<Line>(line).ok());
-    lines.map(|line| (line.looked.commit.clone(), line)).collect()
+    let known = lines.map(|mut line| {
+        line.candidate.folder.clone_from(&line.folder);
+        (line.candidate.commit.clone(), line)
+    });
+    known.collect()
 }
 
 #[cfg(test)]
@@ -182,11 +194,11 @@ mod tests {
     fn a_torn_line_is_judged_again_and_other_settings_know_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let with = MadeWith { tool: "t".to_owned(), repo: "/r".into(), settings: "s".to_owned() };
-        let looked = |commit: &str| Looked {
+        let candidate = |commit: &str| Candidate {
             commit: commit.to_owned(),
             parent: String::new(),
             subject: String::new(),
-            status: LookedStatus::Dropped,
+            status: CandidateStatus::Dropped,
             reason: Some("no tests".to_owned()),
             fail_to_pass: Vec::new(),
             pass_to_pass: Vec::new(),
@@ -196,16 +208,23 @@ mod tests {
             thin: false,
             open_settings: Vec::new(),
             case: None,
+            folder: Some("svc".to_owned()),
         };
         let mut state = State::open(folder.path(), &with, false).unwrap();
-        state.add(&looked("a"), Some("digest".to_owned())).unwrap();
+        state.add(&candidate("a"), Some("digest".to_owned())).unwrap();
         assert_eq!(state.made("a"), Some("digest"));
         state.file.write_all(b"{\"looked\":{\"commit\":\"b\",").unwrap();
         let mut again = State::open(folder.path(), &with, true).unwrap();
-        assert_eq!((again.known("a"), again.known("b")), (Some(&looked("a")), None));
+        assert_eq!((again.known("a"), again.known("b")), (Some(&candidate("a")), None));
         assert_eq!(again.made("a"), Some("digest"));
-        again.add(&looked("b"), None).unwrap();
+        again.add(&candidate("b"), None).unwrap();
         assert!(State::open(folder.path(), &with, true).unwrap().known("b").is_some());
+        // A state of an earlier version has no folders.
+        let path = path(folder.path(), &with);
+        let old = std::fs::read_to_string(&path).unwrap().replace(",\"folder\":\"svc\"", "");
+        std::fs::write(&path, old).unwrap();
+        let old = State::open(folder.path(), &with, true).unwrap();
+        assert_eq!(old.known("a"), Some(&Candidate { folder: None, ..candidate("a") }));
         let other = MadeWith { settings: "o".to_owned(), ..with.clone() };
         assert!(State::open(folder.path(), &other, true).unwrap().known("a").is_none());
         assert!(State::open(folder.path(), &with, false).unwrap().known("a").is_none());

@@ -452,16 +452,17 @@ impl Laboratory {
     }
 
     async fn run_setup(&self, shell: &Shell, line: &str) -> Result<(), NotTried> {
-        let ran =
+        let outcome =
             shell.run(&Command::Line(line.to_owned()), None, SETUP).await.map_err(machine("start a set-up command"))?;
-        if ran.exit.and_then(|exit| exit.code) == Some(0) {
+        if outcome.exit.and_then(|exit| exit.code) == Some(0) {
             return Ok(());
         }
-        let hidden = missing_program(&ran).filter(|name| self.is_hidden(name));
+        let hidden = missing_program(&outcome).filter(|name| self.is_hidden(name));
         let hidden = hidden.map(|name| format!("{}: ", self.not_found(&name))).unwrap_or_default();
-        let said = format!("{}\n{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
-        let said = without_colour(&said);
-        let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let output =
+            format!("{}\n{}", String::from_utf8_lossy(&outcome.stdout), String::from_utf8_lossy(&outcome.stderr));
+        let output = without_colour(&output);
+        let lines: Vec<&str> = output.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         // The last lines are often about the program's options.
         let mut shown: Vec<&str> =
             lines.iter().copied().filter(|line| line.to_lowercase().contains("error")).take(4).collect();
@@ -469,8 +470,8 @@ impl Laboratory {
             shown = lines.get(lines.len().saturating_sub(4)..).unwrap_or_default().to_vec();
         }
         let last = shown.join(" | ");
-        let exceeded = ran.memory_exceeded();
-        let how = exceeded.as_deref().unwrap_or(if ran.exit.is_none() { "did not end in time" } else { "failed" });
+        let exceeded = outcome.memory_exceeded();
+        let how = exceeded.as_deref().unwrap_or(if outcome.exit.is_none() { "did not end in time" } else { "failed" });
         let last = crate::text::first_chars(&last, 500);
         Err(NotTried::SetUp(format!("the set-up command `{line}` {how}: {hidden}{last}")))
     }

@@ -4,15 +4,17 @@ use std::collections::BTreeSet;
 
 use super::MAX_TESTS;
 use super::change::Change;
-use super::commit_tests::{CommitTests, sort};
+use super::commit_tests::{CommitTests, Flaky, sort};
 use super::hunks;
 use super::laboratory::Runs;
 use super::role::{self, Role};
 use super::runner::{Recipe, Runner, Tree};
 
-/// Sorts the tests by their outcomes in the runs of a commit. A test that was flaky at another commit decides nothing.
-pub(super) fn sorted(runs: &Runs, change: &Change, recipe: &Recipe, flaky: &BTreeSet<String>) -> CommitTests {
-    let mut sorted = sort(&runs.before, &runs.after).without(flaky);
+/// Sorts the tests by their outcomes in the runs of a commit. A test that was flaky in the same folder at another
+/// commit decides nothing.
+pub(super) fn sorted(runs: &Runs, change: &Change, recipe: &Recipe, flaky: &Flaky) -> CommitTests {
+    let folder = Some(recipe.folder.clone());
+    let mut sorted = CommitTests { folder, ..sort(&runs.before, &runs.after) }.without(flaky);
     sorted.left_out = runs.left_out.iter().cloned().collect();
     leave_out(&mut sorted, change, recipe);
     leave_out_unguarded(&mut sorted, change, recipe);
@@ -400,10 +402,10 @@ mod tests {
         let mut left: Vec<String> = all(&inline);
         left.insert(4, "tests::new".to_owned());
         assert_eq!(sorted.unguarded, left);
-        let said = remark(&sorted).unwrap();
+        let text = remark(&sorted).unwrap();
         let start =
             "Tests in files of code, or declared there, are left out, because an agent may change these files: `src/";
-        assert!(said.starts_with(start), "{said}");
+        assert!(text.starts_with(start), "{text}");
         // The names of the own runner have the file of the target.
         let passing = all(&["tests/all.rs::tests::adds", "src/sum.rs::adds", "tests/none.rs::adds"]);
         let mut sorted = CommitTests { pass_to_pass: passing, ..CommitTests::default() };

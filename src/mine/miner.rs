@@ -7,9 +7,9 @@ use serde_json::json;
 
 use super::candidate::Dropped;
 use super::change::{self, Beside, Change};
-use super::commit_tests::{CommitTests, depends, only_renames, sample};
+use super::commit_tests::{CommitTests, Flaky, depends, only_renames, sample};
 use super::history::Commit;
-use super::journal::{Looked, LookedStatus, State};
+use super::journal::{Candidate, CandidateStatus, State};
 use super::laboratory::{Laboratory, NotTried, Runs, Subject};
 use super::left_out::{self, sorted};
 use super::repository::Repository;
@@ -35,7 +35,7 @@ pub(super) struct Miner<'a> {
     pub(super) laboratory: Laboratory,
     pub(super) secrets: Secrets,
     /// The tests that were flaky at any commit.
-    pub(super) flaky: BTreeSet<String>,
+    pub(super) flaky: Flaky,
 }
 
 /// The way to run the tests of a commit, and the outcome.
@@ -57,7 +57,7 @@ pub(super) struct Tested<'a> {
 
 impl Miner<'_> {
     /// Tests a commit and stores the result. Returns `None` if the user interrupts it.
-    pub(super) async fn look(&mut self, commit: &Commit, state: &mut State) -> Result<Option<Looked>, MineError> {
+    pub(super) async fn look(&mut self, commit: &Commit, state: &mut State) -> Result<Option<Candidate>, MineError> {
         let mut interrupt = self.engine.interrupt.clone();
         let interrupted = async move {
             if interrupt.wait_for(|on| *on).await.is_err() {
@@ -66,29 +66,29 @@ impl Miner<'_> {
             }
         };
         let place = Place::of(&self.settings.out, commit.subject(), &commit.id);
-        let looked = tokio::select! {
-            looked = self.examine(commit) => looked?,
+        let candidate = tokio::select! {
+            candidate = self.examine(commit) => candidate?,
             () = interrupted => None,
         };
-        let Some(mut looked) = looked else {
+        let Some(mut candidate) = candidate else {
             place.clear()?;
             return Ok(None);
         };
         // What the tests print may be a part of the reason.
-        looked.reason = looked.reason.map(|reason| self.secrets.masked(&reason));
-        let made = Some(&place).filter(|_| looked.status == LookedStatus::Kept).and_then(Place::digest);
-        state.add(&looked, made)?;
+        candidate.reason = candidate.reason.map(|reason| self.secrets.masked(&reason));
+        let made = Some(&place).filter(|_| candidate.status == CandidateStatus::Kept).and_then(Place::digest);
+        state.add(&candidate, made)?;
         // The state file is written before the case file is renamed. Otherwise `--resume` would treat the case as one that
         // someone else made.
-        if looked.status == LookedStatus::Kept && !choice::is_reserve(&looked) {
+        if candidate.status == CandidateStatus::Kept && !choice::is_reserve(&candidate) {
             place.accept()?;
         }
-        Ok(Some(looked))
+        Ok(Some(candidate))
     }
 
     /// Tests a commit. Returns `None` if the user interrupts it.
-    async fn examine(&mut self, commit: &Commit) -> Result<Option<Looked>, MineError> {
-        let dropped = |why: &Dropped, sorted: CommitTests| Ok(Some(looked(commit, Some(why), sorted, None, None)));
+    async fn examine(&mut self, commit: &Commit) -> Result<Option<Candidate>, MineError> {
+        let dropped = |why: &Dropped, sorted: CommitTests| Ok(Some(candidate(commit, Some(why), sorted, None, None)));
         let Some(parent) = &commit.parent else { return dropped(&Dropped::First, CommitTests::default()) };
         let mut change = change::read(self.repository, commit, parent).await?;
         if change.changed_tests.is_empty() && change.removed_tests.is_empty() {
@@ -148,8 +148,8 @@ impl Miner<'_> {
                 sound::test(self.engine, &place.untested, &recipe.programs(), self.settings.is_confined).await?;
             let why = match sound {
                 Sound::Yes => {
-                    let looked = looked(commit, None, sorted, hunks, Some(&place.case));
-                    return Ok(Some(Looked { thin, open_settings, ..looked }));
+                    let candidate = candidate(commit, None, sorted, hunks, Some(&place.case));
+                    return Ok(Some(Candidate { thin, open_settings, ..candidate }));
                 }
                 Sound::Interrupted => {
                     place.clear()?;
@@ -406,18 +406,18 @@ fn listed(sorted: &CommitTests) -> Vec<String> {
     [sample(&sorted.fail_to_pass, MAX_TESTS), sample(&sorted.pass_to_pass, MAX_TESTS)].concat()
 }
 
-pub(super) fn looked(
+pub(super) fn candidate(
     commit: &Commit,
     dropped: Option<&Dropped>,
     sorted: CommitTests,
     hunks: Option<Hunks>,
     case: Option<&Path>,
-) -> Looked {
-    Looked {
+) -> Candidate {
+    Candidate {
         commit: commit.id.clone(),
         parent: commit.parent.clone().unwrap_or_default(),
         subject: commit.subject().to_owned(),
-        status: if dropped.is_some() { LookedStatus::Dropped } else { LookedStatus::Kept },
+        status: if dropped.is_some() { CandidateStatus::Dropped } else { CandidateStatus::Kept },
         reason: dropped.map(ToString::to_string),
         fail_to_pass: sorted.fail_to_pass,
         pass_to_pass: sorted.pass_to_pass,
@@ -427,6 +427,7 @@ pub(super) fn looked(
         thin: false,
         open_settings: Vec::new(),
         case: case.map(|path| path.display().to_string()),
+        folder: sorted.folder,
     }
 }
 

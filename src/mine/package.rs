@@ -46,7 +46,7 @@ pub(super) enum Found {
     Top,
     /// All changed tests belong to one package: its folder.
     One(String),
-    /// The changed tests belong to several packages: their folders. `.` is the top.
+    /// The changed tests belong to several packages: their folders. [`TOP`] is the top.
     Several(Vec<String>),
 }
 
@@ -88,6 +88,8 @@ const LANGUAGES: [Manifests; 5] = [
     },
 ];
 
+/// The top among the folders of several packages.
+pub(super) const TOP: &str = ".";
 /// Folders of packages of others.
 const OF_OTHERS: [&str; 4] = ["node_modules", "third_party", "vendor", "venv"];
 
@@ -109,7 +111,7 @@ pub(super) fn find(tree: &Tree, tests: &[String]) -> Found {
     let mut places: Vec<Option<String>> = places.into_iter().collect();
     match places.len() {
         0 | 1 => places.pop().flatten().map_or(Found::Top, Found::One),
-        _ => Found::Several(places.into_iter().map(|folder| folder.unwrap_or_else(|| ".".to_owned())).collect()),
+        _ => Found::Several(places.into_iter().map(|folder| folder.unwrap_or_else(|| TOP.to_owned())).collect()),
     }
 }
 
@@ -124,7 +126,7 @@ pub(super) fn folders_of_python<'a>(tree: &Tree, files: impl Iterator<Item = &'a
 }
 
 /// Returns the folders around a path, the innermost first, without the top.
-fn around(path: &str) -> impl DoubleEndedIterator<Item = &str> {
+pub(super) fn around(path: &str) -> impl DoubleEndedIterator<Item = &str> {
     path.match_indices('/').rev().filter_map(move |(at, _)| path.get(..at))
 }
 
@@ -143,16 +145,25 @@ fn folder(tree: &Tree, test: &str, manifests: &Manifests) -> Option<String> {
     if !manifests.names.contains(&"Cargo.toml") {
         return Some(found.to_owned());
     }
-    // cargo runs the tests of all members of a workspace at its top.
-    let has_members = |manifest: &str| {
-        tree.text(manifest).is_some_and(|text| text.contains("[workspace]") && !text.contains("exclude"))
+    // cargo runs the tests of all members of a workspace at its top: in the nearest folder that has one.
+    let mut folders = [found].into_iter().chain(around(found).filter(is_package)).chain([""]);
+    let workspace = folders.find(|folder| is_workspace_of(tree, folder, found)).unwrap_or(found);
+    (!workspace.is_empty()).then(|| workspace.to_owned())
+}
+
+/// Returns true if a folder, empty for the top, has a workspace of cargo that does not exclude a package in it. As for cargo, a
+/// folder that is also one of the `members` is not excluded.
+fn is_workspace_of(tree: &Tree, folder: &str, package: &str) -> bool {
+    let start = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+    let manifest: Option<Value> = tree.text(&format!("{start}Cargo.toml")).and_then(|text| toml::from_str(text).ok());
+    let Some(workspace) = manifest.as_ref().and_then(|manifest| manifest.get("workspace")) else { return false };
+    let inside = package.strip_prefix(&start).unwrap_or_default();
+    let has = |key: &str| {
+        let paths = workspace.get(key).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+        let mut plain = paths.map(|path| path.trim_start_matches("./").trim_end_matches('/'));
+        plain.any(|path| inside.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
     };
-    if has_members("Cargo.toml") {
-        return None;
-    }
-    let mut outer = around(found).filter(is_package);
-    let workspace = outer.find(|folder| has_members(&format!("{folder}/Cargo.toml")));
-    Some(workspace.unwrap_or(found).to_owned())
+    package == folder || has("members") || !has("exclude")
 }
 
 /// Returns the folder of the workspaces of npm around a folder, if there are any. The top is empty.
@@ -188,6 +199,9 @@ mod tests {
             ("rust/a/Cargo.toml", "[package]\n"),
             ("tools/Cargo.toml", "[workspace]\nexclude = ['fuzz']\n"),
             ("tools/fuzz/Cargo.toml", "[package]\n"),
+            ("tools/core/Cargo.toml", "[package]\n"),
+            ("tools/own/Cargo.toml", "[package]\nname = 'own'\n[workspace]\n"),
+            ("rust/a/b/c/d/Cargo.toml", "[package]\ndescription = 'no [workspace]'\n"),
             ("jvm/pom.xml", ""),
             ("jvm/core/pom.xml", ""),
             ("go/go.mod", ""),
@@ -204,6 +218,9 @@ mod tests {
             (&["svc/src/deep/tests/test_a.py"], Found::One("svc/src/deep".to_owned())),
             (&["rust/a/tests/a.rs"], Found::One("rust".to_owned())),
             (&["tools/fuzz/tests/a.rs"], Found::One("tools/fuzz".to_owned())),
+            (&["tools/core/tests/a.rs"], Found::One("tools".to_owned())),
+            (&["tools/own/tests/a.rs"], Found::One("tools/own".to_owned())),
+            (&["rust/a/b/c/d/tests/a.rs"], Found::One("rust".to_owned())),
             (&["jvm/core/src/test/java/ATest.java"], Found::One("jvm".to_owned())),
             (&["go/deep/a_test.go"], Found::One("go".to_owned())),
             (&["[odd]/a_test.go", "vendor/x/a_test.go"], Found::Top),
@@ -213,6 +230,21 @@ mod tests {
         ] {
             let tests: Vec<String> = tests.iter().map(|test| (*test).to_owned()).collect();
             assert_eq!(find(&tree, &tests), found, "{tests:?}");
+        }
+        // Within a workspace at the top, a package with a workspace of its own, or an excluded one, is apart.
+        let mut tree = tree;
+        let top = "[workspace]\nmembers = ['core', 'tools/core']\nexclude = ['tools']\n".to_owned();
+        tree.files.insert("Cargo.toml".to_owned());
+        tree.texts.insert("Cargo.toml".to_owned(), top);
+        tree.texts.insert("tools/Cargo.toml".to_owned(), "[package]\n".to_owned());
+        for (test, found) in [
+            ("core/tests/a.rs", Found::Top),
+            ("rust/a/tests/a.rs", Found::One("rust".to_owned())),
+            ("tools/core/tests/a.rs", Found::Top),
+            ("tools/fuzz/tests/a.rs", Found::One("tools/fuzz".to_owned())),
+            ("tools/own/tests/a.rs", Found::One("tools/own".to_owned())),
+        ] {
+            assert_eq!(find(&tree, &[test.to_owned()]), found, "{test}");
         }
         assert_eq!(workspaces(&tree, "web/app"), Some(String::new()));
         assert_eq!(workspaces(&Tree::default(), "web/app"), None);

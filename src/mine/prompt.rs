@@ -165,14 +165,14 @@ fn is_without_spaces(c: char) -> bool {
 /// Returns a text with spaces around its parts in scripts that are written without spaces.
 fn with_spaces(text: &str) -> String {
     let mut spaced = String::with_capacity(text.len());
-    let mut was = false;
+    let mut previous = false;
     for c in text.chars() {
         let is = is_without_spaces(c);
-        if is != was {
+        if is != previous {
             spaced.push(' ');
         }
         spaced.push(c);
-        was = is;
+        previous = is;
     }
     spaced
 }
@@ -197,14 +197,14 @@ fn is_telling(text: &str) -> bool {
     let words: Vec<&str> = text.split_whitespace().collect();
     let has_reference = words.iter().any(|word| is_reference(word));
     let is_verb = |word: &str| VERBS.contains(&word);
-    let said: Vec<String> = words
+    let content: Vec<String> = words
         .iter()
         .filter(|word| !is_reference(word))
         .map(|word| plain(word).to_lowercase())
         .filter(|word| word.chars().any(char::is_alphabetic) && !(has_reference && is_verb(word)))
         .collect();
     let (joined, single): (Vec<&String>, Vec<&String>) =
-        said.iter().partition(|word| word.starts_with(is_without_spaces));
+        content.iter().partition(|word| word.starts_with(is_without_spaces));
     let joined = joined.iter().map(|word| word.chars().count()).sum::<usize>() / 3;
     let has_content = joined > 0 || single.iter().any(|word| !EMPTY.contains(&word.as_str()) && !is_verb(word));
     single.len() + joined >= 3 && has_content

@@ -10,6 +10,7 @@ use super::commit_tests::CommitTests;
 use super::hunks;
 use super::language;
 use super::left_out::{self, Guard};
+use super::package;
 use super::role::{self, Role};
 use super::runner::{Runner, Tree};
 use crate::values::{PathGlob, escaped_glob};
@@ -43,7 +44,8 @@ const LANGUAGES: [Language; 6] = [
     Language {
         endings: &["py"],
         runners: &OF_PYTHON,
-        tests: &["**/{test,tests}/**", "**/test_*.py", "**/*_{test,tests}.py", "**/{test,tests,conftest}.py"],
+        // pytest also loads a `conftest.py` around the tests: its glob has a line of its own, because code may be in a `test.py`.
+        tests: &["**/{test,tests}/**", "**/test_*.py", "**/*_{test,tests}.py", "**/{test,tests}.py", "**/conftest.py"],
         // pytest loads the plug-ins that the metadata of any package on its path names. Python itself runs the other files
         // when it starts, if their folder is on its path: a module, compiled or not, or a package. A name without wildcards
         // is also protected if the repository ignores such a file, and so is a folder whose name is a part of a glob.
@@ -147,8 +149,8 @@ const LANGUAGES: [Language; 6] = [
 ];
 
 impl Language {
-    /// Returns the globs for tests. A glob that also matches code is restricted to the top folder and that of the package, or
-    /// dropped.
+    /// Returns the globs for tests. A glob that also matches code is restricted to the top folder, that of the package and those
+    /// around it, or dropped.
     fn tests_beside(&self, change: &Change, code: &[&String]) -> Vec<String> {
         let apart = self.tests.iter().flat_map(|glob| match glob.strip_prefix("**/") {
             Some(inside) if !spares(glob, code) => of_folders(change, inside),
@@ -157,7 +159,7 @@ impl Language {
         apart.filter(|glob| spares(glob, code)).collect()
     }
 
-    /// Returns the globs for settings. Those at the top are looked for in the folder of the package, too.
+    /// Returns the globs for settings. Those at the top are looked for in the folder of the package and in those around it, too.
     fn settings_of(&self, change: &Change) -> Vec<String> {
         let of_glob = |glob: &&'static str| match glob.starts_with("**/") {
             true => vec![(*glob).to_owned()],
@@ -167,10 +169,14 @@ impl Language {
     }
 }
 
-/// Returns a glob of the top, and the same glob of the folder of the package that the tests belong to.
+/// Returns a glob of the top, and the same glob of the folder of each package that the tests belong to and of the folders around
+/// it: cargo, Go, Maven and pytest look for settings from the working directory up.
 fn of_folders(change: &Change, glob: &str) -> Vec<String> {
-    let package = change.package.iter().map(|package| format!("{}/{glob}", package.folder));
-    [glob.to_owned()].into_iter().chain(package).collect()
+    let package = change.package.iter().map(|package| package.folder.as_str());
+    let packages = package.chain(change.packages.iter().map(String::as_str));
+    let folders: BTreeSet<&str> = packages.flat_map(|folder| package::around(folder).chain([folder])).collect();
+    let below = folders.into_iter().filter(|folder| *folder != package::TOP);
+    [glob.to_owned()].into_iter().chain(below.map(|folder| format!("{folder}/{glob}"))).collect()
 }
 
 /// Returns the globs for a case. A glob for tests that also matches code is restricted to the top folder or dropped. A glob
@@ -535,7 +541,7 @@ mod tests {
     fn a_commit_that_changes_only_data_of_tests_has_the_protection_of_its_runner() {
         let tree = tree(&["calc.py", "tests/data.json", "tests/test_calc.py"]);
         let found = globs(&change(&tree, "tests/data.json"), &[], Runner::Pytest);
-        assert!(found.contains(&"**/{test,tests,conftest}.py".to_owned()), "{found:?}");
+        assert!(found.contains(&"**/{test,tests}.py".to_owned()), "{found:?}");
         assert!(globs(&change(&tree, "tests/data.json"), &[], Runner::Given).is_empty());
     }
 
@@ -578,6 +584,47 @@ mod tests {
         // Another solution may have to change it, too.
         let found = of(&["tsconfig.json".to_owned()]);
         assert!(!has(&found, "tsconfig.json") && has(&found, "tsconfig.test.json"), "{found:?}");
+    }
+
+    #[test]
+    fn settings_around_a_package_are_protected_in_each_folder() {
+        for (package, packages) in [(Some("libs/rs/calc"), vec![]), (None, vec![".", "libs/rs/calc", "web"])] {
+            let files = ["libs/rs/calc/src/lib.rs", "libs/rs/calc/tests/all.rs", "libs/rs/calc/tool/test.py"];
+            let change = Change {
+                package: package.map(|folder| package::Package { folder: folder.to_owned(), ..Default::default() }),
+                packages: packages.iter().map(|folder| (*folder).to_owned()).collect(),
+                ..change(&tree(&files), "libs/rs/calc/tests/all.rs")
+            };
+            for (runner, paths) in [
+                (
+                    Runner::Cargo,
+                    &[
+                        ".cargo/config.toml",
+                        "libs/.cargo/config.toml",
+                        "libs/rs/.cargo/config",
+                        "libs/rs/calc/.cargo/a",
+                    ][..],
+                ),
+                (Runner::Go, &["go.work", "libs/go.work", "libs/rs/go.work.sum", "libs/rs/calc/go.work"]),
+                (
+                    Runner::Maven,
+                    &[".mvn/maven.config", "libs/.mvn/maven.config", "libs/rs/.mvn/jvm.config", "libs/gradle/a.toml"],
+                ),
+                (Runner::Pytest, &["libs/conftest.py", "libs/rs/pytest.ini", "libs/rs/calc/tool/conftest.py"]),
+                (
+                    Runner::Jest,
+                    &["libs/.npmrc", "libs/package.json", "libs/tsconfig.json", "libs/node_modules/chai/index.js"],
+                ),
+            ] {
+                let found = parsed(&globs(&change, &[], runner));
+                for path in paths {
+                    assert!(found.iter().any(|glob| glob.is_match(path)), "{package:?} {runner:?}: {path}");
+                }
+            }
+            let found = globs(&change, &[], Runner::Pytest);
+            assert!(found.contains(&"libs/pytest.ini".to_owned()), "{found:?}");
+            assert!(!found.iter().any(|glob| glob.starts_with("./")), "{found:?}");
+        }
     }
 
     #[test]

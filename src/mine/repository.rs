@@ -74,8 +74,8 @@ pub async fn clone(url: &str, clones: &Path, env: BTreeMap<String, String>) -> R
         let clone = git(&folder);
         clone.line(&["fetch", "--quiet", "--prune", "origin", "+refs/heads/*:refs/heads/*"]).await?;
         // The default branch may be another one now.
-        let told = clone.run(&["ls-remote", "--symref", "origin", "HEAD"], None).await?;
-        if let Some(head) = default_branch(&String::from_utf8_lossy(&told))
+        let refs = clone.run(&["ls-remote", "--symref", "origin", "HEAD"], None).await?;
+        if let Some(head) = default_branch(&String::from_utf8_lossy(&refs))
             && clone.line(&["symbolic-ref", "HEAD"]).await.ok().as_deref() != Some(head)
         {
             clone.line(&["symbolic-ref", "HEAD", head]).await?;
@@ -96,8 +96,8 @@ pub async fn clone(url: &str, clones: &Path, env: BTreeMap<String, String>) -> R
 }
 
 /// Returns the reference to the default branch in the output of `git ls-remote --symref origin HEAD`.
-fn default_branch(told: &str) -> Option<&str> {
-    let head = told.lines().find_map(|line| line.strip_prefix("ref: ")?.strip_suffix("\tHEAD"));
+fn default_branch(refs: &str) -> Option<&str> {
+    let head = refs.lines().find_map(|line| line.strip_prefix("ref: ")?.strip_suffix("\tHEAD"));
     head.filter(|head| head.starts_with("refs/heads/"))
 }
 
@@ -307,12 +307,12 @@ impl Repository {
                 let _ = pipe.write_all(&bytes).await;
             });
         }
-        let mut said = Vec::new();
+        let mut stderr = Vec::new();
         let ended = timeout(TIME, async {
             while output.is_open(Stream::Stdout) || output.is_open(Stream::Stderr) {
                 let (stream, Some(bytes)) = output.next().await else { continue };
-                if stream == Stream::Stderr && said.len() < MESSAGE {
-                    said.extend_from_slice(bytes);
+                if stream == Stream::Stderr && stderr.len() < MESSAGE {
+                    stderr.extend_from_slice(bytes);
                 }
                 if stream == Stream::Stdout && !take(bytes) {
                     return None;
@@ -323,17 +323,19 @@ impl Repository {
         .await;
         group.kill(|_| {}).await;
         group.end_escaped().await;
-        let said = String::from_utf8_lossy(&said).trim().to_owned();
+        let stderr = String::from_utf8_lossy(&stderr).trim().to_owned();
         match ended {
             Err(_) => Err(failed(format!("it did not end within {} s", TIME.as_secs()))),
             Ok(None | Some(Exit { code: Some(0), .. })) => Ok(()),
             // A search that finds nothing exits with 1 and prints no message.
-            Ok(Some(Exit { code: Some(1), .. })) if said.is_empty() => Err(RepositoryError::Nothing(words.join(" "))),
-            Ok(Some(Exit { code: Some(code), .. })) if said.is_empty() => Err(failed(format!("it exited with {code}"))),
-            Ok(Some(Exit { signal: Some(signal), .. })) if said.is_empty() => {
+            Ok(Some(Exit { code: Some(1), .. })) if stderr.is_empty() => Err(RepositoryError::Nothing(words.join(" "))),
+            Ok(Some(Exit { code: Some(code), .. })) if stderr.is_empty() => {
+                Err(failed(format!("it exited with {code}")))
+            }
+            Ok(Some(Exit { signal: Some(signal), .. })) if stderr.is_empty() => {
                 Err(failed(format!("it was ended by signal {signal}")))
             }
-            Ok(Some(_)) => Err(failed(said)),
+            Ok(Some(_)) => Err(failed(stderr)),
         }
     }
 }

@@ -100,7 +100,7 @@ impl Tree {
     }
 }
 
-/// The maximum number of folders around settings of cargo and Node that are read.
+/// The maximum number of folders around settings of Node that are read, unless they are beside or around the changed tests.
 const MAX_SETTINGS_DEPTH: usize = 3;
 
 /// Returns true if a file has settings of mocha, jest, vitest, ava or TypeScript, by its name.
@@ -117,6 +117,12 @@ pub(super) fn has_settings_of_node(name: &str) -> bool {
         "vitest.workspace.",
     ];
     STARTS.iter().any(|start| name.starts_with(start))
+}
+
+/// Returns true if a file names what cargo or a runner of Node loads, by its own name.
+pub(super) fn has_settings(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    ["Cargo.toml", "package.json", "mocha.opts"].contains(&name) || has_settings_of_node(name)
 }
 
 /// Returns true if a file may define names of modules of Node: a `package.json`, or settings of a runner with aliases.
@@ -145,8 +151,9 @@ pub fn describes_the_project(path: &str) -> bool {
         "build.gradle.kts",
     ];
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let has_settings = ["Cargo.toml", "package.json", "mocha.opts"].contains(&name) || has_settings_of_node(name);
-    if has_settings && path.matches('/').count() <= MAX_SETTINGS_DEPTH && !path.contains("node_modules/") {
+    // A dependency in any folder may have a build script.
+    let is_read = name == "Cargo.toml" || path.matches('/').count() <= MAX_SETTINGS_DEPTH;
+    if has_settings(path) && is_read && !path.contains("node_modules/") {
         return true;
     }
     let is_requirements = name.contains("requirements") && name.ends_with(".txt");

@@ -26,7 +26,7 @@ use crate::report::text::{duration, plural};
 use crate::resources::Exhausted;
 use crate::result::Warning;
 use crate::sandbox;
-use crate::trial::audited::{LookAt, Looked, Played, applies, attempt_of, play, play_and_look};
+use crate::trial::audited::{LookAt, Observations, Played, applies, attempt_of, play, play_and_look};
 use crate::trial::{self, Engine, Outcome, TrialError};
 use crate::workspace::copy_folder;
 use crate::workspace::walk::{Descend, walk};
@@ -61,15 +61,17 @@ const UNSOUND: u8 = 1;
 /// The exit code if no case is unsound, and a case was not audited.
 const NOT_AUDITED: u8 = 3;
 
-/// Audits cases and writes the report. Returns the exit code.
-pub fn run(cases: Vec<Case>, format: AuditFormat, mutants: usize) -> Result<u8, CliError> {
+/// Audits cases and writes the report. `memory` is the limit of a command, in bytes; absent: half of the machine's. Returns the exit
+/// code.
+pub fn run(cases: Vec<Case>, format: AuditFormat, mutants: usize, memory: Option<u64>) -> Result<u8, CliError> {
     let confined = |case: &Case| sandbox::kind(None, case.sandbox.as_ref(), None) == sandbox::Kind::Bwrap;
     if cases.iter().any(confined) {
         sandbox::bwrap::works().map_err(CliError::unreadable)?;
     }
     let temporary = engine::temporary()?;
     let runs = &crate::cli::default_runs();
-    let engine = Arc::new(engine::engine(&temporary, on_interrupt(), engine::hides(runs, cases.iter())?)?);
+    let engine = engine::engine(&temporary, on_interrupt(), engine::hides(runs, cases.iter())?)?;
+    let engine = Arc::new(Engine { memory, ..engine });
     let stored = stored::read(runs, &cases);
     let of_runs: Vec<Vec<Finding>> = cases.iter().map(|case| stored.findings(case)).collect();
     let duplicates = duplicates(&cases);
@@ -185,9 +187,9 @@ async fn audit_all(cases: Vec<Case>, engine: &Arc<Engine>, mutants: usize) -> Re
                 let open = ids.iter().zip(&audited).take(begun).filter(|(_, done)| done.is_none());
                 let open: Vec<&str> = open.map(|(id, _)| id.as_str()).collect();
                 let ended = audited.iter().flatten().count();
-                let took = duration(u64::try_from(begins.elapsed().as_millis()).unwrap_or(u64::MAX));
+                let elapsed = duration(u64::try_from(begins.elapsed().as_millis()).unwrap_or(u64::MAX));
                 let all = plural(ids.len(), "case");
-                terminal::note(format_args!("audited {ended} of {all} in {took}; running: {}", open.join(", ")));
+                terminal::note(format_args!("audited {ended} of {all} in {elapsed}; running: {}", open.join(", ")));
                 continue;
             }
         };
@@ -239,7 +241,7 @@ async fn audit(engine: &Engine, case: Arc<Case>, number: usize, mutants: usize) 
     }
     // The oracle comes first: the null agent's workspace shows which parts of its solution are new.
     let (of_oracle, solution) = oracle(engine, &case, number).await?;
-    let patch = solution.as_ref().map(|solution| solution.looked.patch.as_slice()).unwrap_or_default();
+    let patch = solution.as_ref().map(|solution| solution.observations.patch.as_slice()).unwrap_or_default();
     let answers = answers::of(&case, patch);
     let known = TextsFound::default();
     let search = known.search(answers.iter().map(|answer| answer.text.clone()).collect());
@@ -327,12 +329,12 @@ async fn outcome_alone(
         return Ok((Tried::without(Agent::Oracle, why, not_audited), None));
     };
     let attempt = attempt_of(&shown, bare(Agent::Oracle), PathBuf::new());
-    let (result, looked) = match play_and_look(engine, &attempt, act, None, Some(LookAt::Changes)).await {
-        Ok((played, looked)) => (Ok(played), looked),
-        Err(error) => (Err(error), Looked::default()),
+    let (result, observations) = match play_and_look(engine, &attempt, act, None, Some(LookAt::Changes)).await {
+        Ok((played, observations)) => (Ok(played), observations),
+        Err(error) => (Err(error), Observations::default()),
     };
     let oracle = Tried { not_audited, ..tried(Agent::Oracle, None, result)? };
-    let solution = oracle.sound.then(|| Solution { case: shown, looked, is_graded: true });
+    let solution = oracle.sound.then(|| Solution { case: shown, observations, is_graded: true });
     Ok((oracle, solution))
 }
 
@@ -363,8 +365,8 @@ async fn played(
     let is_masked = result.warnings.iter().any(|it| matches!(it, Warning::PatchMasked));
     let patch = regular::read(folder.join("workspace.patch")).ok().filter(|_| oracle.sound && !is_masked);
     let solution = patch.and_then(|patch| {
-        let looked = Looked { patch, is_partial: true, ..Looked::default() };
-        graded_by_files(case).map(|case| Solution { case, looked, is_graded: false })
+        let observations = Observations { patch, is_partial: true, ..Observations::default() };
+        graded_by_files(case).map(|case| Solution { case, observations, is_graded: false })
     });
     Ok((oracle, solution))
 }

@@ -15,7 +15,7 @@ use crate::paths::shown;
 /// Returns all errors in the cassettes, each with its line.
 pub(super) fn check(cases: &[Case]) -> Result<(), CliError> {
     let files: BTreeSet<PathBuf> = cases.iter().flat_map(of_case).collect();
-    let told = |file: &PathBuf| {
+    let problem = |file: &PathBuf| {
         let error = cassette::load(file).err()?;
         let file = shown(file).display().to_string();
         Some(if error.is_missing() {
@@ -24,7 +24,7 @@ pub(super) fn check(cases: &[Case]) -> Result<(), CliError> {
             CliError::unreadable(error)
         })
     };
-    let wrong = files.iter().filter_map(told);
+    let wrong = files.iter().filter_map(problem);
     wrong.reduce(CliError::and).map_or(Ok(()), Err)
 }
 

@@ -60,6 +60,14 @@ impl Files<'_> {
         folders_of_python(&tree, tests.into_iter())
     }
 
+    /// Returns true if a file is in a folder around a test that the commit changes.
+    fn is_around_tests(&self, path: &str) -> bool {
+        let Some((folder, _)) = path.rsplit_once('/') else { return true };
+        let is_around =
+            |test: &str| test.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')) && self.is_test(test);
+        self.commit.files.iter().any(|file| is_around(&file.path))
+    }
+
     /// Returns true if a file is a test whose imports are looked at: one that the commit changes, or one that others may use.
     fn is_start(&self, path: &str) -> bool {
         let is_changed = self.commit.files.iter().any(|file| file.path == path);
@@ -99,7 +107,9 @@ impl Reached {
             tree(repository, entries, runner::is_settings_of_pytest).await?,
             tree(repository, before, runner::is_settings_of_pytest).await?,
         ];
-        let names = Names::of(&tree(repository, entries, runner::has_names_of_node).await?);
+        let has_names =
+            |path: &str| runner::has_names_of_node(path) || (runner::has_settings(path) && files.is_around_tests(path));
+        let names = Names::of(&tree(repository, entries, has_names).await?);
         let mut last = tree(repository, entries, |path| files.is_start(path)).await?.texts;
         let mut reached = Self::of(settings, names, last.clone());
         for folder in files.packages_of_python() {

@@ -8,7 +8,7 @@ use crate::audit::Agent;
 use crate::audit::mutants::{Mutant, mutants};
 use crate::audit::mutation::{Mutants, Outcome, Seen, outcome};
 use crate::case::Case;
-use crate::trial::audited::{LookAt, Looked, Played, attempt_of, play_and_look};
+use crate::trial::audited::{LookAt, Observations, Played, attempt_of, play_and_look};
 use crate::trial::{Attempt, Engine};
 use crate::verdict::Verdict;
 use crate::workspace::apply::apply;
@@ -19,21 +19,21 @@ pub struct Solution {
     /// The case with the graders that judge the workspace.
     pub case: Arc<Case>,
     /// The change of the solution.
-    pub looked: Looked,
+    pub observations: Observations,
     /// True if these graders passed the solution in this trial.
     pub is_graded: bool,
 }
 
 /// The result of a trial.
 enum Tried {
-    Graded(Seen, Looked),
+    Graded(Seen, Observations),
     NotGraded,
 }
 
 /// Tries at most `most` mutants of a solution.
 pub(super) async fn mutate(engine: &Engine, solution: &Solution, most: usize) -> Result<Mutants, Stop> {
     let case = &solution.case;
-    let pieces = match read(&solution.looked.patch) {
+    let pieces = match read(&solution.observations.patch) {
         Ok(pieces) if pieces.iter().any(|piece| piece.edit == Edit::LeftOut) => {
             return Ok(Mutants::none("the solution has files that are too large for a patch"));
         }
@@ -49,11 +49,11 @@ pub(super) async fn mutate(engine: &Engine, solution: &Solution, most: usize) ->
         return Ok(Mutants::none("the solution adds no line that can be mutated"));
     }
     let attempt = attempt_of(case, bare(Agent::Oracle), PathBuf::new());
-    let mut files = solution.looked.files.clone();
-    if solution.looked.is_partial || !solution.is_graded {
+    let mut files = solution.observations.files.clone();
+    if solution.observations.is_partial || !solution.is_graded {
         // The patch may lack files, and the agent may have passed by more than its workspace.
         match tried(engine, &attempt, pieces.clone(), LookAt::Changes).await? {
-            Tried::Graded(seen, looked) if seen.verdict() == Verdict::Pass => files = looked.files,
+            Tried::Graded(seen, observations) if seen.verdict() == Verdict::Pass => files = observations.files,
             Tried::Graded(..) | Tried::NotGraded => {
                 let why = "the changed files of the solution alone do not pass the graders that judge files";
                 return Ok(Mutants::none(why));
@@ -62,14 +62,14 @@ pub(super) async fn mutate(engine: &Engine, solution: &Solution, most: usize) ->
     }
     let mut outcomes = Vec::new();
     for Mutant { mutation, pieces, path } in chosen {
-        let (first, looked) = match tried(engine, &attempt, pieces.clone(), LookAt::File(path.clone())).await? {
-            Tried::Graded(seen, looked) => (seen, looked),
+        let (first, observations) = match tried(engine, &attempt, pieces.clone(), LookAt::File(path.clone())).await? {
+            Tried::Graded(seen, observations) => (seen, observations),
             Tried::NotGraded => {
                 outcomes.push((mutation, Outcome::NotGraded));
                 continue;
             }
         };
-        if looked.files.get(&path) == files.get(&path) {
+        if observations.files.get(&path) == files.get(&path) {
             outcomes.push((mutation, Outcome::WithoutEffect));
             continue;
         }
@@ -99,7 +99,7 @@ pub(super) async fn mutate(engine: &Engine, solution: &Solution, most: usize) ->
 async fn tried(engine: &Engine, attempt: &Attempt, pieces: Vec<Piece>, at: LookAt) -> Result<Tried, Stop> {
     let act = move |workspace: &Path| apply(workspace, &pieces).map(drop).map_err(std::io::Error::other);
     match play_and_look(engine, attempt, act, None, Some(at)).await {
-        Ok((Played::Graded(result), looked)) => Ok(Tried::Graded(Seen::of(&result), looked)),
+        Ok((Played::Graded(result), observations)) => Ok(Tried::Graded(Seen::of(&result), observations)),
         Ok((Played::Interrupted, _)) => Err(Stop::Interrupted),
         Ok((Played::NotReady(_), _)) => Ok(Tried::NotGraded),
         Err(error) => Stop::unless_of_the_trial(error).map(|_| Tried::NotGraded),
