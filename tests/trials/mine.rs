@@ -285,6 +285,7 @@ fn a_killed_mining_goes_on_where_it_was() {
 }
 
 #[test]
+#[ignore = "slow: mines a history"]
 fn a_case_of_an_earlier_mining_is_made_again_without_a_flaky_test_unless_it_was_edited() {
     let told = |number: u32, name: &str, passes: &str| {
         format!("if {passes}; then echo 'ok {number} - {name}'; else echo 'not ok {number} - {name}'; fi\n")
@@ -317,6 +318,7 @@ fn a_case_of_an_earlier_mining_is_made_again_without_a_flaky_test_unless_it_was_
 }
 
 #[test]
+#[ignore = "slow: mines a history"]
 fn a_test_that_is_flaky_at_an_older_commit_does_not_guard_the_case_of_a_newer_one() {
     let every_other = "touch \"$HOME/runs\"\nn=$(wc -c < \"$HOME/runs\")\nprintf x >> \"$HOME/runs\"\n\
                        if [ $((n % 2)) = 0 ]; then echo 'ok 1 - steady'; else echo 'not ok 1 - steady'; fi\n";
@@ -345,6 +347,7 @@ fn a_test_that_is_flaky_at_an_older_commit_does_not_guard_the_case_of_a_newer_on
 }
 
 #[test]
+#[ignore = "slow: mines a history"]
 fn the_newest_commits_come_first_and_leaks_are_named() {
     let project = Project::new();
     let mut history = History::new(&project, "repo");
@@ -776,6 +779,7 @@ fn a_name_that_another_test_can_satisfy_is_listed_only_with_the_name_of_that_tes
 }
 
 #[test]
+#[ignore = "slow: mines a history"]
 fn the_file_behind_a_link_among_the_tests_is_hidden_with_it() {
     let project = Project::new();
     let mut history = History::new(&project, "repo");
@@ -817,6 +821,7 @@ fn the_file_behind_a_link_among_the_tests_is_hidden_with_it() {
 }
 
 #[test]
+#[ignore = "slow: mines a history"]
 fn data_and_modules_of_tests_that_the_commit_does_not_change_are_protected() {
     let project = Project::new();
     let mut history = History::new(&project, "repo");
@@ -862,6 +867,7 @@ fn data_and_modules_of_tests_that_the_commit_does_not_change_are_protected() {
 }
 
 #[test]
+#[ignore = "slow: mines a history"]
 fn what_would_replace_a_module_that_an_unchanged_helper_of_tests_imports_is_removed() {
     let project = Project::new();
     let mut history = History::new(&project, "repo");
@@ -888,6 +894,7 @@ fn what_would_replace_a_module_that_an_unchanged_helper_of_tests_imports_is_remo
 }
 
 #[test]
+#[ignore = "slow: mines a history"]
 fn modules_of_tests_are_protected_however_python_loads_them() {
     let project = Project::new();
     let mut history = History::new(&project, "repo");
@@ -935,6 +942,7 @@ fn modules_of_tests_are_protected_however_python_loads_them() {
 }
 
 #[test]
+#[ignore = "slow: mines a history"]
 fn modules_of_tests_are_protected_however_python_imports_them() {
     let project = Project::new();
     let mut history = History::new(&project, "repo");
@@ -974,6 +982,7 @@ fn modules_of_tests_are_protected_however_python_imports_them() {
 }
 
 #[test]
+#[ignore = "slow: mines a history"]
 fn examples_that_tests_of_plugins_copy_are_protected() {
     let project = Project::new();
     let mut history = History::new(&project, "repo");
@@ -1061,6 +1070,7 @@ fn modules_of_tests_are_protected_however_node_finds_them() {
 }
 
 #[test]
+#[ignore = "slow: mines a history"]
 fn a_solution_may_change_packages_of_python_that_the_product_ships() {
     let project = Project::new();
     let mut history = History::new(&project, "repo");
@@ -1139,6 +1149,7 @@ fn a_solution_may_change_packages_of_node_that_the_product_ships() {
 }
 
 #[test]
+#[ignore = "slow: mines a history"]
 fn a_solution_may_change_programs_of_python_that_tests_import() {
     let project = Project::new();
     let mut history = History::new(&project, "repo");
@@ -1223,6 +1234,7 @@ fn a_solution_may_change_files_of_node_that_a_page_a_service_or_a_container_uses
 }
 
 #[test]
+#[ignore = "slow: mines a history"]
 fn a_module_of_tests_that_texts_and_settings_of_checkers_name_is_protected() {
     let project = Project::new();
     let mut history = History::new(&project, "repo");
@@ -1634,6 +1646,7 @@ fn data_that_a_test_of_a_shell_names_without_quotes_is_hidden() {
 }
 
 #[test]
+#[ignore = "slow: mines a history"]
 fn a_kept_clone_follows_the_default_branch() {
     let project = Project::new();
     let mut history = History::new(&project, "repo");
@@ -1675,6 +1688,7 @@ fn a_filter_that_the_repository_configures_is_not_run() {
 }
 
 #[test]
+#[ignore = "slow: mines a history"]
 fn names_of_files_may_be_anything() {
     use std::os::unix::ffi::OsStrExt;
     let project = Project::new();
@@ -1872,6 +1886,7 @@ fn programs_of_given_commands_are_in_the_sandbox_and_others_are_named() {
 }
 
 #[test]
+#[ignore = "slow: mines a history"]
 fn modules_that_tests_reach_in_too_many_steps_are_said_to_be_left_out() {
     for (count, is_cut) in [(4, false), (5, true)] {
         let project = Project::new();
@@ -1941,6 +1956,7 @@ fn output_of_git_that_is_too_large_is_an_error() {
 }
 
 #[test]
+#[ignore = "slow: mines a history"]
 fn the_script_of_a_given_command_is_protected_and_names_that_tests_import_are_told() {
     let project = Project::new();
     let mut history = History::new(&project, "repo");
@@ -2312,6 +2328,7 @@ fn a_commit_that_deletes_a_file_of_tests_does_not_ask_to_keep_them() {
 }
 
 #[test]
+#[ignore = "slow: mines a history"]
 fn texts_that_a_test_needs_are_a_part_of_the_patch() {
     let project = Project::new();
     let mut history = History::new(&project, "repo");
@@ -2364,6 +2381,7 @@ fn texts_that_a_test_needs_are_a_part_of_the_patch() {
 }
 
 #[test]
+#[ignore = "slow: mines a history"]
 fn only_hunks_of_code_are_left_out() {
     let project = Project::new();
     let mut history = History::new(&project, "repo");
@@ -2565,6 +2583,7 @@ fn a_state_of_other_mining_rules_is_not_used_and_the_user_is_told() {
 }
 
 #[test]
+#[ignore = "slow: mines a history"]
 fn manifests_that_a_test_needs_are_a_part_of_the_patch_and_not_protected() {
     if !runners(&["node"]) {
         return;
@@ -2621,6 +2640,7 @@ fn manifests_that_a_test_needs_are_a_part_of_the_patch_and_not_protected() {
 }
 
 #[test]
+#[ignore = "slow: mines a history"]
 fn paths_of_new_modules_that_tests_import_are_told() {
     let project = Project::new();
     let mut history = History::new(&project, "repo");

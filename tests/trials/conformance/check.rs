@@ -155,6 +155,7 @@ fn a_choice_of_the_model_that_means_nothing_is_found() {
 }
 
 #[test]
+#[ignore = "slow: runs many trials"]
 fn a_turn_that_is_not_what_it_should_be_is_found() {
     shows("one-piece", "", "streaming", "not-seen", "in one piece", 3);
     shows("no-usage", "", "usage", "not-seen", "it reported no usage", 3);
@@ -176,6 +177,7 @@ fn a_cancel_that_is_not_obeyed_is_found() {
 }
 
 #[test]
+#[ignore = "slow: runs many trials"]
 fn what_an_agent_leaves_behind_is_found() {
     let (_, report) = shows("orphan", "", "no-orphans", "failed", "left processes in its group", 1);
     assert_eq!(outcome(&report, "clean-exit"), "seen");

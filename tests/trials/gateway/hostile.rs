@@ -159,6 +159,7 @@ fn requests_that_a_cassette_cannot_hold_are_told_when_it_is_recorded() {
 }
 
 #[test]
+#[ignore = "slow: runs many trials behind a gateway"]
 fn another_model_reaches_no_endpoint_when_the_model_is_enforced() {
     fn any(request: &Request) -> (u16, &'static str, Vec<(u64, &'static str)>) {
         assert!(!request.body.contains("m2") && !request.line.contains("m2"), "{request:?}");

@@ -675,6 +675,7 @@ fn a_control_whose_requests_hold_the_other_arm_s_skill_is_no_control() {
 
 /// Only the requests of the agent show which instruction file it read.
 #[test]
+#[ignore = "slow: runs many trials behind a gateway"]
 fn the_requests_of_an_arm_hold_its_instruction_file_and_no_other() {
     let stand = Stand::with(ANSWERS, "");
     let manifest = stand.project.read("harnesses/small.yaml");

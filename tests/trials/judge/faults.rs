@@ -14,6 +14,7 @@ fn passes(got: &Got) -> Does {
 const APIS: [&str; 2] = ["anthropic:m", "openai:m"];
 
 #[test]
+#[ignore = "slow: asks a judge many times"]
 fn a_service_that_fails_leaves_it_ungraded_with_the_reason() {
     let faults = [
         (Does::Refuses(400, None), 1, "the model's service answered 400: no, not with "),

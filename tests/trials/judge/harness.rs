@@ -45,6 +45,7 @@ fn asked(project: &Project) -> Vec<Value> {
 }
 
 #[test]
+#[ignore = "slow: asks a judge many times"]
 fn an_agent_judges_by_criteria_wherever_it_is_named() {
     let nobody = TESTED.replace("judge: 'anthropic:claude-opus-4-8', ", "");
     let own = |name: &str| TESTED.replace("anthropic:claude-opus-4-8", name);

@@ -35,6 +35,7 @@ fn passes(events: &[u64], quote: &str) -> Does {
 }
 
 #[test]
+#[ignore = "slow: asks a judge many times"]
 fn a_pass_quotes_an_event_of_the_agents_and_nothing_else() {
     // Event 0 is the prompt, 1 a thought, 2 a message; 3 and 4, 5 and 6, 7 and 8 are calls and results.
     for (events, quote) in [
@@ -156,6 +157,7 @@ fn a_judge_that_is_fooled_by_any_canary_is_void_and_canaries_look_like_sessions(
 }
 
 #[test]
+#[ignore = "slow: asks a judge many times"]
 fn what_was_too_long_to_be_shown_makes_a_pass_unknown_and_no_fail() {
     let rubric = "rubric: {judge: 'anthropic:m', criteria: [{id: tested, ask: Was nothing deleted?}]}";
     let mut steps = String::from("steps:\n  - run: {command: 'echo the tests passed'}\n");

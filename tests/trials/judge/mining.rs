@@ -19,6 +19,7 @@ fn rewritten(project: &Project) -> String {
 }
 
 #[test]
+#[ignore = "slow: mines a history"]
 fn a_rewritten_prompt_needs_a_review_only_if_it_leaks() {
     for (does, needs_review, has) in [
         (

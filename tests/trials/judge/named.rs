@@ -14,6 +14,7 @@ fn project() -> Project {
 }
 
 #[test]
+#[ignore = "slow: asks a judge many times"]
 fn a_harness_that_cannot_judge_is_refused_where_it_is_named() {
     for (judge, says) in [
         ("harness:nope", "no harness is named `nope`, so it cannot judge"),
@@ -123,6 +124,7 @@ fn a_reference_that_cannot_be_compared_with_is_told_where_it_is_named() {
 }
 
 #[test]
+#[ignore = "slow: asks a judge many times"]
 fn what_cannot_be_asked_is_pointed_at_by_its_key() {
     let lines = |text: &str| text.lines().map(|line| format!("  {line}\n")).collect::<String>();
     for (body, at, says) in [

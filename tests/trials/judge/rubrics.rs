@@ -117,6 +117,7 @@ fn the_marks_cannot_be_guessed_or_closed_from_within() {
 }
 
 #[test]
+#[ignore = "slow: asks a judge many times"]
 fn an_answer_is_believed_as_far_as_it_can_be_checked() {
     let answer = |findings: &[Value]| json!({ "criteria": findings }).to_string();
     let good = finding("tested", "pass", &[4], "the tests passed");
@@ -674,6 +675,7 @@ fn the_known_cost_of_judges_counts_for_the_budget_although_one_has_no_price() {
 }
 
 #[test]
+#[ignore = "slow: asks a judge many times"]
 fn what_is_wrong_in_a_rubric_is_told_with_its_place() {
     let criteria = "criteria: [{id: a, ask: Is it?}]";
     for (body, at, says) in [

@@ -227,6 +227,7 @@ fn a_grader_that_failed_in_the_trial_does_not_pass_in_an_incomplete_workspace() 
 }
 
 #[test]
+#[ignore = "slow: runs many trials"]
 fn no_grader_passes_by_content_that_is_left_out_or_masked() {
     let works = "printf BAD | dd of=data conv=notrunc 2> /dev/null; echo \"key=$SOME_TOKEN\" > note; echo s > small";
     let mut project = project(works);
@@ -323,6 +324,7 @@ fn what_the_patch_beside_a_single_trace_cannot_hold_is_known_from_its_result_or_
 }
 
 #[test]
+#[ignore = "slow: runs many trials"]
 fn a_setup_that_makes_other_files_now_makes_no_workspace_of_the_trial() {
     for (keep, setup, test, says) in [
         (

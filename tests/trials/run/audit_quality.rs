@@ -172,6 +172,7 @@ fn with_solution(prompt: &str, more: &str) -> Project {
 }
 
 #[test]
+#[ignore = "slow: runs many trials"]
 fn the_answer_in_a_prompt_is_named_by_its_kind() {
     let prompt =
         "Allow 20, with inner_limit in `allowed`.\nreturn number <= inner_limit and number > 0\nSee value-4711.";
@@ -199,6 +200,7 @@ fn the_answer_in_a_prompt_is_named_by_its_kind() {
 }
 
 #[test]
+#[ignore = "slow: runs many trials"]
 fn graders_and_tests_that_pass_without_the_change_are_named() {
     let more = "- {tests: {name: guard, run: python3 check.py, format: tap, pass-to-pass: [old]}}\n- {files: {exists: [conf.py]}}";
     let report = audit(&with_solution("Do it.", more), &["--mutants", "0"]);

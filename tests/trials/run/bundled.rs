@@ -152,6 +152,7 @@ fn every_bundled_case_fails_when_it_is_done_wrong() {
 }
 
 #[test]
+#[ignore = "slow: runs many trials"]
 fn the_stream_runs_what_needs_no_questions_and_one_turn() {
     let project = Project::bundled();
     project.evals(&["run", "--harness", "demo-stream"]).exits(0);
@@ -160,6 +161,7 @@ fn the_stream_runs_what_needs_no_questions_and_one_turn() {
 }
 
 #[test]
+#[ignore = "slow: runs many trials"]
 fn plain_text_runs_what_needs_no_trace() {
     let project = Project::bundled();
     let ran = project.evals(&["run", "--harness", "demo-text"]);

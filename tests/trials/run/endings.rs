@@ -39,9 +39,11 @@ fn a_program_that_cannot_be_started_is_start_failed() {
     project.write("script", "#!/no/such/interpreter -u\n");
     let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(project.path("script"), executable).unwrap();
-    project.harness("script", &format!("adapter: acp\ncommand: ['{}']", project.path("script").display()));
-    project.evals(&["run", "--harness", "script"]).exits(3).says("the interpreter `/no/such/interpreter`");
-    assert_eq!(project.result("a/script/default/1")["error"]["category"], "start_failed");
+    let other = Project::new();
+    other.case("a", "", PASS);
+    other.harness("script", &format!("adapter: acp\ncommand: ['{}']", project.path("script").display()));
+    other.evals(&["run", "--harness", "script"]).exits(3).says("the interpreter `/no/such/interpreter`");
+    assert_eq!(other.result("a/script/default/1")["error"]["category"], "start_failed");
 }
 
 #[test]

@@ -105,6 +105,7 @@ fn shipped_graders_judge_no_command_that_they_were_not_shown() {
 }
 
 #[test]
+#[ignore = "slow: runs many trials"]
 fn recordings_are_judged_as_far_as_they_show() {
     let recording = |path: &str| {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings");
@@ -144,6 +145,7 @@ fn recordings_are_judged_as_far_as_they_show() {
 }
 
 #[test]
+#[ignore = "slow: runs many trials"]
 fn hooks_of_the_agent_make_its_calls_unknown() {
     let keys = "hooks: [{file: '.agent/settings*.json', regex: '\"hooks\": \\{\"'}, {file: '.plugins/**'}]";
     let case = "graders: [{tool-calls: {forbid: [{command: '^rm'}]}}]";
@@ -213,6 +215,7 @@ fn answer(trace: &[Value]) -> (String, String) {
 const IN_SRC: &str = "interaction: {scripted: {rules: [{name: in-src, when: {path: 'src/**'}, answer: allow-once}]}}";
 
 #[test]
+#[ignore = "slow: runs many trials"]
 fn a_rule_sees_what_is_asked_for() {
     let src = "dict(kind='edit', rawInput={'path': 'src/a.rs', 'content': 'x'}, locations=[{'path': 'src/a.rs'}])";
     for (asked, outcome, code) in [
@@ -268,6 +271,7 @@ fn a_rule_sees_what_is_asked_for() {
 }
 
 #[test]
+#[ignore = "slow: runs many trials"]
 fn a_rule_that_allows_is_about_every_file_that_the_call_reaches() {
     let case = format!("{IN_SRC}\nworkspace: {{setup: ['mkdir src', 'ln -s .. src/up', 'ln -s . src/here']}}");
     let edits = |input: &str| format!("dict(kind='edit', rawInput={input})");
@@ -318,6 +322,7 @@ say(told('c', 'done'), text('end'), result())";
 }
 
 #[test]
+#[ignore = "slow: runs many trials"]
 fn a_request_without_a_call_is_nobodys() {
     let agent = |call: &str, asked: &str| {
         format!(
@@ -369,6 +374,7 @@ fn a_control_request_without_a_call_id_has_a_call_if_it_describes_one() {
 }
 
 #[test]
+#[ignore = "slow: runs many trials"]
 fn a_rule_that_cannot_be_decided_rejects_with_a_notice() {
     let no_rm = "interaction: {scripted: {rules: [{name: no-rm, when: {command: '\\brm\\b'}, answer: reject-once}], default: allow}}";
     let bare = "dict(kind='execute')";

@@ -55,6 +55,7 @@ fn outcome(grade: &Value) -> &'static str {
 }
 
 #[test]
+#[ignore = "slow: runs many trials"]
 fn a_grader_that_tells_the_names_of_a_file_apart_is_ungraded() {
     let edit = call("c", "edit", "CLAUDE.md");
     let writes = format!("open('CLAUDE.md', 'w').write('2')\n{edit}");
@@ -154,6 +155,7 @@ fn a_skill_that_is_read_by_a_link_may_have_been_used() {
 }
 
 #[test]
+#[ignore = "slow: runs many trials"]
 fn a_rejection_holds_for_each_name_of_a_file() {
     let respected = "{permissions: {respected: true}}";
     let writes = |path: &str| format!("open('{path}', 'w').write('2')");
@@ -181,6 +183,7 @@ fn a_rejection_holds_for_each_name_of_a_file() {
 }
 
 #[test]
+#[ignore = "slow: runs many trials"]
 fn an_edit_that_may_be_a_move_leaves_the_target_unknown() {
     let moves = "import os\nos.rename('src/a', 'AGENTS2.md')\n";
     let edit = call("c", "edit", "src/a");
@@ -223,6 +226,7 @@ fn an_edit_that_may_be_a_move_leaves_the_target_unknown() {
 }
 
 #[test]
+#[ignore = "slow: runs many trials"]
 fn a_move_that_leaves_a_stub_is_found_by_its_content() {
     let edit = call("c", "edit", "src/b");
     let moves = "import os\nos.rename('src/b', 'AGENTS2.md')\nopen('src/b', 'w').write('# moved')\n";

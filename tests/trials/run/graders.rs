@@ -173,6 +173,7 @@ fn a_failure_that_a_script_reports_with_the_value_1_fails_the_trial() {
 const SUITE: &str = "import unittest\nfrom m import add\nclass T(unittest.TestCase):\n    def test_one(self):\n        self.assertEqual(add(1, 1), 2)\n    def test_two(self):\n        self.assertEqual(add(2, 2), 4)\n";
 
 #[test]
+#[ignore = "slow: runs many trials"]
 fn tests_of_a_runner_are_judged_one_by_one() {
     let project = Project::new();
     project.write("cases/given/m.py", "def add(a, b):\n    return 0\n");
@@ -571,6 +572,7 @@ steps:
 "#;
 
 #[test]
+#[ignore = "slow: runs many trials"]
 fn the_examples_of_the_documentation_hold_on_their_session() {
     let project = Project::new();
     project.write("work/README.md", "# Totals\n");

@@ -189,6 +189,7 @@ impl Story<'_> {
 const SET_MODEL: &str = r#""method":"session/set_model""#;
 
 #[test]
+#[ignore = "slow: runs many trials"]
 fn what_the_agent_says_of_its_model_is_believed_and_its_silence_is_not() {
     let small = || option("model", "model", "small", &["small", "big"]);
     let update = |model: &str| {

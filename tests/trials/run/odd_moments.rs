@@ -270,6 +270,7 @@ say(told('c', 'done'), text('end'), end(turn))";
 }
 
 #[test]
+#[ignore = "slow: runs many trials"]
 fn what_a_request_adds_to_the_announced_input_is_graded() {
     let asks = |announced: &str, requested: &str, kind: &str| {
         format!(

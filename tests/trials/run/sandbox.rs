@@ -46,6 +46,7 @@ fn project_with_secrets() -> (Project, String) {
 }
 
 #[test]
+#[ignore = "slow: runs many trials"]
 fn an_agent_in_bwrap_sees_its_workspace_its_home_and_the_system_and_nothing_else() {
     if !bubblewrap() {
         return;

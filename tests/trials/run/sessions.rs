@@ -65,6 +65,7 @@ fn a_session_goes_on_in_another_process_and_its_history_is_no_news() {
 }
 
 #[test]
+#[ignore = "slow: runs many trials"]
 fn the_history_of_a_loaded_session_is_compared_with_its_trace() {
     let first =
         "call('c', title='Test', kind='execute', rawInput={'command': 'make test'}, status='in_progress'); say(1)";
@@ -306,6 +307,7 @@ const MODES: &str = r#"MODES: '{"currentModeId": "code", "availableModes": [{"id
 const OPTIONS: &str = r#"OPTIONS: '[{"id": "how", "category": "mode", "type": "select", "currentValue": "code", "options": [{"group": "g", "name": "G", "options": [{"value": "plan", "name": "Plan it"}]}]}]'"#;
 
 #[test]
+#[ignore = "slow: runs many trials"]
 fn the_session_is_put_into_the_mode_of_the_case() {
     for (mode, env, told) in [
         ("plan", MODES, "plan"),

@@ -176,6 +176,7 @@ fn what_does_not_make_one_run_is_refused_with_its_cells() {
 }
 
 #[test]
+#[ignore = "slow: runs many trials"]
 fn shards_with_other_inputs_are_refused() {
     type Change = fn(&Project);
     let change: [(&str, Change, &[&str], &str); 5] = [
@@ -206,6 +207,7 @@ fn shards_with_other_inputs_are_refused() {
 }
 
 #[test]
+#[ignore = "slow: runs many trials"]
 fn a_changed_shard_is_not_merged() {
     type Change = fn(&Project, &str);
     let changes: [(Change, &str); 7] = [

@@ -23,6 +23,7 @@ fn numbered(line: &str, seq: u64) -> String {
 }
 
 #[test]
+#[ignore = "slow: runs many trials"]
 fn a_trace_that_breaks_a_law_is_not_judged() {
     let project = Project::new();
     project.case("a", "graders: [{tool-calls: {none: true}}, {output: {equals: done}}]", "");
@@ -170,6 +171,7 @@ fn a_stop_without_an_answer_is_judged_by_the_text_after_the_last_call() {
 }
 
 #[test]
+#[ignore = "slow: runs many trials"]
 fn a_single_trace_that_a_limit_ended_fails_as_in_its_run() {
     let project = Project::new();
     project.case("a", "graders: [{tool-calls: {none: true}}]", "");

@@ -346,6 +346,7 @@ fn as_somebody(project: &Project, user: &str, args: &[&str]) -> Option<std::proc
 }
 
 #[test]
+#[ignore = "slow: runs many trials"]
 fn no_mode_and_no_loss_turns_a_fail_into_an_error() {
     for (harm, warned) in [
         ("chmod 000 x.py", "made readable"),
