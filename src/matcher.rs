@@ -14,7 +14,7 @@ use crate::trace::{CallStatus, FollowedLink, ToolKind, UnseenAction, view};
 use crate::values::{NameGlob, PathGlob, Pattern};
 use crate::word::word;
 use crate::yaml::lists::OneOrList;
-use crate::yaml::lists::said;
+use crate::yaml::lists::not_null;
 
 pub mod arguments;
 pub mod paths;
@@ -31,36 +31,36 @@ use subject::{Facts, KINDS, KindFacts, Subject};
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Matcher {
     /// The kind of the tool: one kind, or a list.
-    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub kind: Option<OneOrList<ToolKind>>,
     /// A glob for the tool's name; `*` matches anything.
-    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub name: Option<NameGlob>,
     /// A glob for a path that the call touches, relative to the workspace; `*` stays within a folder, `**`
     /// crosses folders.
-    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub path: Option<PathGlob>,
     /// A regular expression for the input as one line of JSON: keys sorted, no blanks, 1.0 written as 1.
-    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub input: Option<Pattern>,
     /// A regular expression for the command.
-    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub command: Option<Pattern>,
     /// A regular expression, or a list of them, for one of the commands that the command line runs: the program without its
     /// folder, then its arguments, separated by one blank. Blanks within an argument are `␣`.
-    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub runs: Option<OneOrList<Pattern>>,
     /// Arguments that the call must have. Objects may have further keys; lists must be equal.
-    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub args: Option<Map<String, Value>>,
     /// The comparison of the arguments. Default: `partial`.
-    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub match_args: Option<MatchArgs>,
     /// The outcome of the call: one status, a list, or `any`.
-    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub status: Option<OneOrList<Status>>,
     /// The caller: the main agent or a sub-agent.
-    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub agent: Option<Speaker>,
     #[serde(skip)]
     #[cfg_attr(test, schemars(skip))]
@@ -151,13 +151,13 @@ impl Matcher {
     /// match still decides. A call of an unknown kind is compared as a call of each kind.
     fn fits_form(&self, call: &Subject<'_>) -> Judgement {
         if !call.call.unknown_kind {
-            return self.is_of_kind(call).and(|| self.fits_facts(call, call.facts()));
+            return self.is_of_kind(call).and(|| self.fits_facts(call, || call.facts()));
         }
         let is_wanted = |kind: &ToolKind| self.kind.as_ref().is_none_or(|kinds| kinds.iter().any(|it| it == kind));
         let groups = KINDS.iter().zip(call.supposed());
         Judgement::agreed(groups.flat_map(|(group, KindFacts { kind, paths, command, lines })| {
             let wanted = group.iter().filter(|kind| is_wanted(kind)).count();
-            let fits = (wanted > 0).then(|| self.fits_facts(call, Facts { kind: *kind, paths, command, lines }));
+            let fits = (wanted > 0).then(|| self.fits_facts(call, || Facts { kind: *kind, paths, command, lines }));
             let is_other = (wanted < group.len()).then_some(Judgement::False);
             fits.into_iter().chain(is_other)
         }))
@@ -174,8 +174,9 @@ impl Matcher {
         }
     }
 
-    /// Returns whether a call with these facts matches, whatever its kind is.
-    fn fits_facts(&self, call: &Subject<'_>, facts: Facts<'_>) -> Judgement {
+    /// Returns whether a call with these facts matches, whatever its kind is. The facts are read from the call only if a key asks
+    /// for them.
+    fn fits_facts<'f>(&self, call: &Subject<'_>, facts: impl Fn() -> Facts<'f>) -> Judgement {
         let Self { kind: _, name, path, input, command, runs, args, match_args, status, agent, compiled } = self;
         let is_speaker = agent.is_none_or(|agent| match agent {
             Speaker::Main => call.parent.is_none(),
@@ -186,13 +187,16 @@ impl Matcher {
         Judgement::from(is_speaker)
             .and(|| status.as_ref().map_or(unless, |ways| call.ended(ways)))
             .and(|| name.as_ref().map_or(unless, |glob| name_fits(glob, call.call.name.as_deref())))
-            .and(|| path.as_ref().map_or(unless, |glob| path_fits(glob, call, facts)))
-            .and(|| command.as_ref().map_or(unless, |pattern| command_fits(pattern, facts.command)))
+            .and(|| path.as_ref().map_or(unless, |glob| path_fits(glob, call, facts())))
+            .and(|| command.as_ref().map_or(unless, |pattern| command_fits(pattern, facts().command)))
             .and(|| {
                 let tool = call.call.name.as_deref();
-                runs.as_ref().map_or(unless, |patterns| facts.lines.run(patterns, facts.command, tool))
+                runs.as_ref().map_or(unless, |patterns| {
+                    let Facts { lines, command, .. } = facts();
+                    lines.run(patterns, command, tool)
+                })
             })
-            .and(|| input.as_ref().map_or(unless, |pattern| input_fits(pattern, call, facts)))
+            .and(|| input.as_ref().map_or(unless, |pattern| input_fits(pattern, call, facts())))
             .and(|| {
                 args.as_ref().map_or(unless, |wanted| {
                     let (tool, input) = (call.call.name.as_deref(), call.call.shown_input());

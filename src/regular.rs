@@ -85,11 +85,19 @@ pub fn read_own(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
 /// # Errors
 /// Returns an error if the file cannot be read.
 pub fn digest(mut file: File) -> io::Result<blake3::Hash> {
-    let (mut hasher, mut piece) = (blake3::Hasher::new(), vec![0; 64 << 10]);
+    // Most files are small, and a large buffer would be cleared for each of them.
+    const SMALL: usize = 4 << 10;
+    const LARGE: usize = 64 << 10;
+    let (mut hasher, mut piece) = (blake3::Hasher::new(), vec![0; SMALL]);
     loop {
         match file.read(&mut piece)? {
             0 => return Ok(hasher.finalize()),
-            length => _ = hasher.update(&piece[..length]),
+            length => {
+                hasher.update(&piece[..length]);
+                if length == piece.len() && length < LARGE {
+                    piece = vec![0; LARGE];
+                }
+            }
         }
     }
 }

@@ -607,7 +607,8 @@ fn start(run: &Run<'_>, place: usize, attempt: Attempt, running: &mut JoinSet<En
     let attempt = Arc::new(attempt);
     let (for_engine, for_attempt) = (engine.clone(), attempt.clone());
     // In the state of a trial there is much memory, so only its own task holds it.
-    let trial_alone = guarded(async move { trial::run(&for_engine, &for_attempt).await });
+    // It is large, so it is moved to its place once.
+    let trial_alone = guarded(async move { Box::pin(trial::run(&for_engine, &for_attempt)).await });
     running.spawn(async move {
         let outcome = match trial_alone.await {
             Ok(outcome) => Ok(outcome),

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use base64::Engine as _;
@@ -163,7 +164,7 @@ impl Masker {
         named: &[String],
     ) -> Self {
         let is_secret =
-            |name: &str, value: &str| looks_secret(name) && !(is_folder_name(name) && value.starts_with('/'));
+            |name: &str, value: &str| is_name_of_secret(name) && !(is_folder_name(name) && value.starts_with('/'));
         let env: Vec<(&str, &str)> = env.into_iter().collect();
         let given: Vec<(&str, &str)> = given.into_iter().collect();
         let mut in_urls: Vec<(&str, String)> = Vec::new();
@@ -321,6 +322,22 @@ impl Masker {
     pub fn finds(&self, text: &str) -> bool {
         !self.places(text.as_bytes()).is_empty()
     }
+}
+
+/// Returns the answer of [`looks_secret`] about the name of a variable, which is remembered: every trial asks about all variables
+/// of the same environment.
+fn is_name_of_secret(name: &str) -> bool {
+    const MAX_KNOWN: usize = 1000;
+    static KNOWN: Mutex<BTreeMap<String, bool>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(answer) = known.get(name) {
+        return *answer;
+    }
+    let answer = looks_secret(name);
+    if known.len() < MAX_KNOWN {
+        known.insert(name.to_owned(), answer);
+    }
+    answer
 }
 
 /// Returns true if the name alone suggests that a variable or a header contains a secret. A number at the end, as in

@@ -178,7 +178,9 @@ pub fn formats_of(catalog: &Catalog) -> Formats {
     let lacks = |name: &str| catalog.get(name).is_ok_and(|entry| entry.manifest.session_file.is_none());
     let built_in = built_in::containing("\nsession-file:").filter(|it| it.session_file.is_some() && lacks(&it.name));
     let built_in: Vec<&Manifest> = built_in.collect();
-    Formats::of(catalog.entries().map(|entry| &*entry.manifest).chain(built_in))
+    // The format of Claude Code is known without a key of its manifest.
+    let parts = ["\nsession-file:", "\nname: claude-code-stream\n"];
+    Formats::of(catalog.entries_containing(&parts).map(|entry| &*entry.manifest).chain(built_in))
 }
 
 /// Returns an input that can be read twice: the file itself, or a copy of standard input or of a pipe.

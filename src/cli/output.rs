@@ -1,7 +1,7 @@
 //! Standard output and standard error of commands: buffered, and sanitised for terminals and CI services.
 
 use std::io::{self, IsTerminal, Write};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use crate::values::is_hidden;
 
@@ -115,7 +115,10 @@ pub fn stderr() -> Door<io::StderrLock<'static>> {
 
 /// Returns true if a service reads commands from the output.
 fn reads_commands() -> bool {
-    crate::own_environment::var("GITHUB_ACTIONS").is_some_and(|value| !value.is_empty() && value != "false")
+    static READS: LazyLock<bool> = LazyLock::new(|| {
+        crate::own_environment::var("GITHUB_ACTIONS").is_some_and(|value| !value.is_empty() && value != "false")
+    });
+    *READS
 }
 
 impl<W: Write> Door<W> {

@@ -22,6 +22,14 @@ pub fn containing(part: &str) -> impl Iterator<Item = &'static Manifest> {
     files_containing(part).filter_map(File::manifest)
 }
 
+/// Returns the built-in manifests of the agents that introduce themselves by this name. The others are not parsed.
+pub fn introduced_as(name: &str) -> impl Iterator<Item = &'static Manifest> {
+    let may_be =
+        move |file: &&File| file.text.lines().any(|line| line.starts_with("agent-info:") && line.contains(name));
+    let manifests = files().iter().filter(may_be).filter_map(File::manifest);
+    manifests.filter(move |manifest| manifest.agent_info.as_deref() == Some(name))
+}
+
 /// A built-in manifest.
 pub(super) struct File {
     /// The name of the file without its ending, which is the name of the harness.
@@ -74,6 +82,12 @@ mod tests {
         for file in files() {
             assert_eq!(file.manifest().map(|manifest| &*manifest.name), Some(file.name));
             assert_eq!(named(file.name).map(|manifest| &*manifest.name), Some(file.name));
+        }
+        for manifest in built_in().filter(|manifest| manifest.agent_info.is_some()) {
+            let name = manifest.agent_info.as_deref().unwrap();
+            let all: Vec<&str> =
+                built_in().filter(|it| it.agent_info.as_deref() == Some(name)).map(|it| &*it.name).collect();
+            assert_eq!(introduced_as(name).map(|it| &*it.name).collect::<Vec<_>>(), all);
         }
         assert_eq!(files().len(), embedded::harnesses().len());
         assert!(named("nobody").is_none());

@@ -286,6 +286,16 @@ impl Catalog {
         entries.into_iter()
     }
 
+    /// Returns the entries of the user's own manifests, and those of the built-in ones whose text contains one of these parts, by
+    /// name. The other built-in manifests are not parsed.
+    pub fn entries_containing<'a>(&'a self, parts: &[&str]) -> impl Iterator<Item = &'a Entry> + use<'a> {
+        let files: Vec<_> = parts.iter().flat_map(|part| built_in::files_containing(part)).collect();
+        let mut entries: Vec<&Entry> = self.own.values().chain(self.built_in(files.into_iter())).collect();
+        entries.sort_unstable_by(|one, other| one.manifest.name.cmp(&other.manifest.name));
+        entries.dedup_by(|one, other| one.manifest.name == other.manifest.name);
+        entries.into_iter()
+    }
+
     /// Returns the warnings about manifests.
     pub fn warnings(&self) -> impl Iterator<Item = &String> {
         self.warnings.iter().map(|(_, warning)| warning)

@@ -37,7 +37,7 @@ pub(super) fn of_session(header: &Header) -> impl Iterator<Item = &'static Manif
     let agent = header.agent.as_ref().map(|agent| agent.name.as_str());
     let introduces = move |manifest: &&Manifest| agent.is_some() && manifest.agent_info.as_deref() == agent;
     // A replayed recording belongs to the agent that introduced itself in it.
-    let of_agent = agent.into_iter().flat_map(built_in::containing).filter(introduces);
+    let of_agent = agent.into_iter().flat_map(built_in::introduced_as);
     let of_harness = header.harness.as_deref().and_then(built_in::named);
     let of_harness = of_harness.filter(|manifest| manifest.adapter.word() == header.adapter && !introduces(manifest));
     of_agent.chain(of_harness)

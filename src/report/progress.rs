@@ -55,7 +55,7 @@ struct State<W> {
     look: Look,
     running: Vec<(TrialId, Instant)>,
     /// The time of the last line about trials that take long.
-    told: Option<Instant>,
+    last_line: Option<Instant>,
     done: usize,
     planned: usize,
 }
@@ -72,7 +72,7 @@ impl<W: Write + Send + 'static> Plain<W> {
     }
 
     fn telling_every(interval: Duration, out: W, look: Look) -> Self {
-        let state = State { out, look, running: Vec::new(), told: None, done: 0, planned: 0 };
+        let state = State { out, look, running: Vec::new(), last_line: None, done: 0, planned: 0 };
         Self(Clocked::new(state, interval / 12, move |state| state.tell_if_due(interval)))
     }
 }
@@ -80,14 +80,14 @@ impl<W: Write + Send + 'static> Plain<W> {
 impl<W: Write> State<W> {
     fn line(&mut self, line: &str) {
         // A display that can no longer be written must not end the run.
-        let _ = writeln!(self.out, "{line}").and_then(|()| self.out.flush());
+        let _ = self.out.write_all(format!("{line}\n").as_bytes()).and_then(|()| self.out.flush());
     }
 
     /// Writes a line about trials that have run for this long, unless one was written since.
     fn tell_if_due(&mut self, interval: Duration) {
-        let is_due = self.told.is_none_or(|told| told.elapsed() >= interval);
+        let is_due = self.last_line.is_none_or(|last_line| last_line.elapsed() >= interval);
         if is_due && self.tell(interval) {
-            self.told = Some(Instant::now());
+            self.last_line = Some(Instant::now());
         }
     }
 
@@ -270,14 +270,14 @@ mod tests {
         let trial = TrialId { case: "slow".into(), harness: "mine".into(), arm: "default".into(), trial: 1 };
         display.see(&RunEvent::Planned { trials: 2, skipped: 0 });
         display.see(&RunEvent::Started { trial, attempt: 1 });
-        let told = || String::from_utf8(out.0.lock().unwrap().clone()).unwrap().matches("RUNNING").count();
+        let count = || String::from_utf8(out.0.lock().unwrap().clone()).unwrap().matches("RUNNING").count();
         let begun = Instant::now();
-        while told() < 2 && begun.elapsed() < Duration::from_secs(20) {
+        while count() < 2 && begun.elapsed() < Duration::from_secs(20) {
             std::thread::sleep(Duration::from_millis(5));
         }
         display.end();
         let text = String::from_utf8(out.0.lock().unwrap().clone()).unwrap();
         assert!(text.contains("RUNNING   0 of 2 done: slow (mine) for "), "{text}");
-        assert!(told() >= 2, "{text}");
+        assert!(count() >= 2, "{text}");
     }
 }

@@ -33,7 +33,7 @@ impl Session {
         let wake = self.wake(deadline).saturating_duration_since(engine_clock::now());
         let Some(process) = &mut self.process else { return };
         let Process { group, output, splitters, .. } = process;
-        enum Got {
+        enum Ready {
             Lines(Stream, bool, Vec<Line>),
             Exit(Exit),
             Terminal(String),
@@ -43,31 +43,31 @@ impl Session {
         let terminals = &mut self.terminals;
         let has_terminals = !terminals.is_empty();
         // The branches are polled in random order: a pipe that is never empty must not hide the agent's exit.
-        let got = tokio::select! {
-            (stream, bytes) = output.next() => Got::Lines(stream, bytes.is_some(), splitters.lines(stream, bytes)),
-            exit = group.wait(), if !exited => Got::Exit(exit),
-            id = terminals.next_end(), if has_terminals => Got::Terminal(id),
-            Ok(()) = self.interrupt.changed(), if self.ended.is_none() => Got::Woken,
-            Ok(()) = changed(&mut self.limit), if self.ended.is_none() => Got::Woken,
-            () = sleep(wake) => Got::Woken,
+        let event = tokio::select! {
+            (stream, bytes) = output.next() => Ready::Lines(stream, bytes.is_some(), splitters.lines(stream, bytes)),
+            exit = group.wait(), if !exited => Ready::Exit(exit),
+            id = terminals.next_end(), if has_terminals => Ready::Terminal(id),
+            Ok(()) = self.interrupt.changed(), if self.ended.is_none() => Ready::Woken,
+            Ok(()) = changed(&mut self.limit), if self.ended.is_none() => Ready::Woken,
+            () = sleep(wake) => Ready::Woken,
         };
-        match got {
-            Got::Lines(stream, has_bytes, lines) => {
+        match event {
+            Ready::Lines(stream, has_bytes, lines) => {
                 // What standard error shows becomes no event, and progress that is redrawn is no line until its end.
                 if stream == Stream::Stderr && has_bytes {
                     self.turn_is_active();
                 }
                 self.took_lines(stream, lines);
             }
-            Got::Exit(exit) => {
+            Ready::Exit(exit) => {
                 self.exit = Some(exit);
                 self.read_rest().await;
             }
-            Got::Terminal(id) => {
+            Ready::Terminal(id) => {
                 self.tell_terminal(&id);
                 self.terminals.reported.push_back(id);
             }
-            Got::Woken => {}
+            Ready::Woken => {}
         }
     }
 
@@ -76,13 +76,13 @@ impl Session {
         let Some(process) = &mut self.process else { return };
         let mut output = std::mem::take(&mut process.output);
         for stream in [Stream::Stdout, Stream::Stderr] {
-            output.rest(stream, |bytes| self.took(stream, Some(bytes))).await;
-            self.took(stream, None);
+            output.rest(stream, |bytes| self.receive(stream, Some(bytes))).await;
+            self.receive(stream, None);
         }
     }
 
     /// Takes the bytes of a stream, or its end.
-    pub(super) fn took(&mut self, stream: Stream, bytes: Option<&[u8]>) {
+    pub(super) fn receive(&mut self, stream: Stream, bytes: Option<&[u8]>) {
         let Some(process) = &mut self.process else { return };
         let lines = process.splitters.lines(stream, bytes);
         self.took_lines(stream, lines);
@@ -106,13 +106,18 @@ impl Session {
             // The driver sees the line as received; only the written line is redacted.
             if self.lines_wanted { String::from_utf8_lossy(&line.bytes).into_owned() } else { String::new() }
         });
-        let masked = match self.log.masker.mask_bytes(&line.bytes) {
-            Cow::Owned(masked) => masked,
-            Cow::Borrowed(_) => line.bytes,
+        let (masked, is_searched) = match self.log.masker.mask_bytes(&line.bytes) {
+            Cow::Owned(masked) => (masked, false),
+            Cow::Borrowed(_) => (line.bytes, true),
         };
         let wire = WireLine::owned(at, dir, masked, line.cut);
         let ends = dir == Dir::Recv && self.log.is_full() && self.translation.ends(&wire);
-        self.take(wire, if ends { Weight::Ending } else { Weight::Agent });
+        let weight = if ends { Weight::Ending } else { Weight::Agent };
+        // A text without a secret is searched once. What was not UTF-8 has become another text.
+        match is_searched && wire.bytes_b64.is_none() {
+            true => self.take_masked(wire, weight),
+            false => self.take(wire, weight),
+        }
         if let Some(line) = raw {
             self.queue.push(ReceivedLine { number: self.lines, text: line });
         }
@@ -132,6 +137,10 @@ impl Session {
         if let Cow::Owned(masked) = self.log.masker.mask(&line.line) {
             line.line = masked;
         }
+        self.take_masked(line, weight);
+    }
+
+    fn take_masked(&mut self, line: WireLine, weight: Weight) {
         self.lines += 1;
         match self.log.write(&line, weight) {
             Written::Kept => self.translate(&line),

@@ -107,6 +107,11 @@ impl NamedFiles {
         }
     }
 
+    /// Returns true if no call named a path.
+    pub fn is_empty(&self) -> bool {
+        self.named.is_empty()
+    }
+
     /// Returns the paths of calls that change files.
     pub fn changed(&self) -> Vec<String> {
         let changed = self.named.iter().filter(|file| file.kind.changes_files());
@@ -263,9 +268,9 @@ mod tests {
             };
             named.event(&Event { seq: 0, at_ms: 0, parent: None, host: false, body: Body::ToolCall(call) });
         }
-        let said = |link: FollowedLink| format!("{} {} -> {}", link.kind, link.path, link.to);
+        let text = |link: FollowedLink| format!("{} {} -> {}", link.kind, link.path, link.to);
         let states = States { workspace: &workspace, before: &before, ignore: &[] };
-        let links = named.followed(states, None).into_iter().map(said);
+        let links = named.followed(states, None).into_iter().map(text);
         links.map(|text| text.replace(&*root.to_string_lossy(), "ROOT")).collect()
     }
 

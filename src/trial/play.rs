@@ -40,7 +40,7 @@ pub(super) struct Played {
     /// The header, and the usage.
     pub finished: Finished,
     /// Facts that only the process reported.
-    pub left: SessionRemains,
+    pub remains: SessionRemains,
     /// The counts.
     pub observed: Observed,
     /// The graders.
@@ -58,7 +58,7 @@ impl Played {
     pub(super) fn answered(&self) -> Option<SystemTime> {
         let stop = self.observed.stop.as_ref()?;
         let is_answer = matches!(stop.reason, StopReason::EndTurn | StopReason::MaxTokens | StopReason::Refusal);
-        let since = self.left.lasted.checked_sub(self.observed.lasted())?;
+        let since = self.remains.lasted.checked_sub(self.observed.lasted())?;
         SystemTime::now().checked_sub(since).filter(|_| is_answer)
     }
 }
@@ -80,7 +80,7 @@ pub(super) async fn play(
         Box::new(move |event: Event| lock(&watch).take(event))
     };
     let is_of_trace = trace_of_recording(task).is_some();
-    let (mut finished, mut left, mut loaded) = match trace_of_recording(task) {
+    let (mut finished, mut remains, mut loaded) = match trace_of_recording(task) {
         Some(path) => match lawful(path.as_ref()).and_then(|()| replay::trace(&path, header, sink)) {
             Ok(finished) => (finished, SessionRemains::default(), Loaded::default()),
             Err(error) => {
@@ -114,9 +114,9 @@ pub(super) async fn play(
     let Some(mut watch) = watch else {
         return Err(io("end the session")(std::io::Error::other("the trace is still being written")).into());
     };
-    if (watch.file.joined_a_secret() || left.split_secret) && !is_of_trace {
+    if (watch.file.joined_a_secret() || remains.split_secret) && !is_of_trace {
         let wire = attempt.folder.join("wire.jsonl");
-        left.stderr_tail = masked(&wire, &attempt.folder.join("stderr.log"), masker.clone()).await?;
+        remains.stderr_tail = masked(&wire, &attempt.folder.join("stderr.log"), masker.clone()).await?;
         // A part of a secret in an event cannot be recognised there, so the events are derived from the masked lines.
         watch = observers();
         finished = derived(&wire, attempt, task, &mut watch).map_err(io("read the wire log"))?;
@@ -138,13 +138,13 @@ pub(super) async fn play(
         }
         None => None,
     };
-    if left.interrupted {
+    if remains.interrupted {
         return Err(Ended::With(Outcome::Interrupted));
     }
-    if let Some(kind) = left.log_failed {
+    if let Some(kind) = remains.log_failed {
         return Err(io("write the wire log")(kind.into()).into());
     }
-    Ok(Played { finished, left, observed, grading, trace, gateway, loaded })
+    Ok(Played { finished, remains, observed, grading, trace, gateway, loaded })
 }
 
 /// Returns the header with which a session begins.
@@ -196,14 +196,14 @@ struct Watch {
 /// Takes the observer of paths outside the trial, and returns the paths that calls named, including calls that have not ended.
 fn take_watched_outside(watch: &Mutex<Watch>, recorder: &Recorder) -> Vec<String> {
     let mut outside = std::mem::take(&mut lock(watch).outside);
-    recorder.held().for_each(|event| outside.event(event));
+    recorder.pending().for_each(|event| outside.event(event));
     outside.notices()
 }
 
 /// Takes the observer of named files, with the calls that have not ended.
 fn take_named_files(watch: &Mutex<Watch>, recorder: &Recorder) -> NamedFiles {
     let mut named = std::mem::take(&mut lock(watch).named);
-    recorder.held().for_each(|event| named.event(event));
+    recorder.pending().for_each(|event| named.event(event));
     named
 }
 
@@ -214,6 +214,9 @@ async fn followed_links(
     about: &About<'_>,
     ignore: &[String],
 ) -> Result<Vec<FollowedLink>, TrialError> {
+    if named.is_empty() {
+        return Ok(Vec::new());
+    }
     let [workspace, before] = [about.workspace, about.before].map(Path::to_owned);
     let (temporary, ignore) = (about.temporary.map(Path::to_owned), ignore.to_owned());
     on_blocking_thread(move || {
@@ -227,7 +230,7 @@ async fn followed_links(
 /// ended.
 fn take_hooks_in_commands(watch: &Mutex<Watch>, recorder: &Recorder) -> BTreeSet<String> {
     let mut hooks = std::mem::take(&mut lock(watch).hooks);
-    recorder.held().for_each(|event| hooks.event(event));
+    recorder.pending().for_each(|event| hooks.event(event));
     hooks.named()
 }
 
@@ -368,11 +371,11 @@ async fn run_session(
         let text = "a secret came in pieces over several lines; they are masked in this log".to_owned();
         ended.engine(&EngineLine::Notice { code: NoticeCode::SecretSplit, text });
     }
-    let (finished, left) = ended.finish();
+    let (finished, remains) = ended.finish();
     // A log that could not be written is an error of its own.
-    match unread.filter(|_| left.log_failed.is_none()) {
+    match unread.filter(|_| remains.log_failed.is_none()) {
         Some(error) => Err(io("read the wire log")(error)),
-        None => Ok((finished, left, loaded)),
+        None => Ok((finished, remains, loaded)),
     }
 }
 

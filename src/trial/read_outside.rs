@@ -1,5 +1,6 @@
 //! Detects calls that name paths which agents must not see: the cases, the runs and other trials.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -10,6 +11,9 @@ use crate::trace::{Body, Event, ToolCall, view};
 /// The maximum number of notices of a trial; more are only counted.
 const MAX_NOTICES: usize = 20;
 
+/// The maximum number of paths that are remembered, and their maximum length in bytes.
+const MAX_KNOWN: (usize, usize) = (1000, 200);
+
 /// The paths outside a trial that its calls named.
 #[derive(Debug, Default)]
 pub struct Outside {
@@ -18,6 +22,8 @@ pub struct Outside {
     workspace: PathBuf,
     found: Vec<String>,
     more: usize,
+    /// Paths that are not outside: calls name the same ones again and again.
+    known: HashSet<String>,
 }
 
 impl Outside {
@@ -33,6 +39,9 @@ impl Outside {
 
     /// Handles the next event.
     pub fn event(&mut self, event: &Event) {
+        if self.roots.is_empty() {
+            return;
+        }
         let text = match &event.body {
             Body::ToolCall(call) => self.named(call).map(|path| {
                 let what = call.name.as_deref().or(call.title.as_deref()).unwrap_or(&call.call);
@@ -62,35 +71,43 @@ impl Outside {
         notices
     }
 
-    fn named(&self, call: &ToolCall) -> Option<String> {
+    fn named(&mut self, call: &ToolCall) -> Option<String> {
         let paths = view::paths(call.input.as_ref(), &call.locations, &[], None);
-        let title = || call.title.as_ref().and_then(|title| self.in_text(&Value::String(title.clone())));
-        let input = || call.input.as_ref().and_then(|input| self.in_text(input));
-        paths.iter().find_map(|path| self.outside(path)).or_else(input).or_else(title)
+        let path = paths.iter().find_map(|path| self.outside(path));
+        let path = path.or_else(|| call.input.as_ref().and_then(|input| self.in_input(input)));
+        path.or_else(|| call.title.as_ref().and_then(|title| self.in_text(title)))
     }
 
     /// Returns the absolute path if it is not the trial's: below one of the folders, or the parent of one.
-    fn outside(&self, path: &str) -> Option<String> {
-        let path = view::normalise(&self.workspace.join(view::of_url(path).as_ref()));
+    fn outside(&mut self, written: &str) -> Option<String> {
+        if self.known.contains(written) {
+            return None;
+        }
+        let path = view::normalise(&self.workspace.join(view::of_url(written).as_ref()));
         let deep = path.components().count() > 2;
         let holds = |root: &PathBuf| deep && root.parent() == Some(&path);
         let is = !path.starts_with(&self.own)
             && self.roots.iter().any(|root| path.starts_with(root) || (holds(root) && !self.own.starts_with(&path)));
+        if !is && self.known.len() < MAX_KNOWN.0 && written.len() <= MAX_KNOWN.1 {
+            self.known.insert(written.to_owned());
+        }
         is.then(|| path.display().to_string())
     }
 
     /// Returns a path in some text of the input, such as a command.
-    fn in_text(&self, input: &Value) -> Option<String> {
+    fn in_input(&mut self, input: &Value) -> Option<String> {
         match input {
-            Value::String(text) => {
-                let words = text.split(|c: char| c.is_whitespace() || "'\"`;|&<>()=,:".contains(c));
-                let mut paths = words.filter(|word| word.starts_with('/') || word.contains(".."));
-                paths.find_map(|path| self.outside(path))
-            }
-            Value::Array(list) => list.iter().find_map(|value| self.in_text(value)),
-            Value::Object(map) => map.values().find_map(|value| self.in_text(value)),
+            Value::String(text) => self.in_text(text),
+            Value::Array(list) => list.iter().find_map(|value| self.in_input(value)),
+            Value::Object(map) => map.values().find_map(|value| self.in_input(value)),
             _ => None,
         }
+    }
+
+    fn in_text(&mut self, text: &str) -> Option<String> {
+        let words = text.split(|c: char| c.is_whitespace() || "'\"`;|&<>()=,:".contains(c));
+        let mut paths = words.filter(|word| word.starts_with('/') || word.contains(".."));
+        paths.find_map(|path| self.outside(path))
     }
 }
 
