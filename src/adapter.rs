@@ -790,7 +790,7 @@ pub fn import_so_far<R: std::io::BufRead>(
     let watch =
         |_: &WireLine, _: u64, translation: &mut Translation| translation.drain().try_for_each(|event| each(&event));
     let mut translation = translated(adapter, manifest, true, Reader::new(input), watch)?;
-    translation.recorder().held().try_for_each(&mut each)?;
+    translation.recorder().pending().try_for_each(&mut each)?;
     Ok(translation.recorder().header().clone())
 }
 

@@ -33,6 +33,7 @@ mod check_judges;
 pub mod file;
 mod helpers;
 pub mod kept;
+mod known_files;
 mod load;
 pub(crate) mod mcp_servers;
 pub mod provenance;
@@ -44,6 +45,7 @@ pub use check_judges::{check_judges, check_named_judges, unfit};
 pub use evidence_keys::EvidenceKeys;
 pub use graders::{GraderFolder, GraderPlace, WrittenGrader};
 pub use kept::Kept;
+pub use known_files::KnownFiles;
 pub use load::{LoadContext, LoadError, Loaded, case_files, check_harnesses, load, load_all, load_known};
 
 /// A case, as loaded from its file and its suites.
@@ -128,6 +130,10 @@ pub struct Case {
     pub graders: Vec<Arc<Grader>>,
     /// The result of [`Case::kept`], which the case shares with its forms in the arms of an experiment.
     pub kept_files: Arc<OnceLock<Kept>>,
+    /// The files and folders that were read for the cases loaded together.
+    pub known_files: Arc<KnownFiles>,
+    /// The texts that an arm of an experiment adds to the prompt, and its system prompt. Empty without an arm.
+    pub texts_of_arm: Vec<String>,
 }
 
 impl Case {
@@ -165,7 +171,7 @@ impl Case {
     /// way to the case or one of its suites, such as `evals`, and then each further folder with cases. Empty if the case is not
     /// in such a folder of the skill.
     pub fn evals_in(&self, skill: &Path) -> Vec<PathBuf> {
-        check::evals_in(skill, self.sources.iter().map(|source| source.file.as_path()))
+        check::evals_in(skill, self.sources.iter().map(|source| source.file.as_path()), &self.known_files)
     }
 
     /// Returns the file name of a script of the demo agent: `<case>.demo.yaml`, or

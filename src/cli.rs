@@ -268,7 +268,7 @@ pub fn main() -> ExitCode {
         own_environment::withdraw();
         descriptors::raise_limit();
     }
-    let done = match command {
+    let result = match command {
         Command::DemoAgent(args) => return demo::run(&args),
         Command::Run(args) => run::run(*args),
         Command::Grade(args) => grade::run(&args),
@@ -305,8 +305,8 @@ pub fn main() -> ExitCode {
         }
         Command::Man { folder } => man(&folder),
     };
-    let done = done.and_then(|code| output::not_written().map_or(Ok(code), |error| Err(not_written(&error))));
-    match done {
+    let result = result.and_then(|code| output::not_written().map_or(Ok(code), |error| Err(not_written(&error))));
+    match result {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             error.print();

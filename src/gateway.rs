@@ -76,7 +76,7 @@ pub struct ModelRequest {
     /// The user's messages before the model's first turn.
     pub opening: String,
     /// The user's messages before the model's first turn, and the agent's instructions.
-    pub told: String,
+    pub preamble: String,
     /// The user's messages since the model's last turn.
     pub last: String,
     /// Each message of the user, with the number of the model's turns before it.

@@ -14,16 +14,18 @@ pub fn same(requested: &str, effective: &str) -> bool {
     if ANY.iter().any(|any| requested.trim().eq_ignore_ascii_case(any)) {
         return true;
     }
-    let (asked, told) = (Name::of(requested), Name::of(effective));
-    let fits = |asked: &Option<String>, told: &Option<String>| asked.is_none() || told.is_none() || asked == told;
-    fits(&asked.variant, &told.variant)
-        && fits(&asked.date, &told.date)
-        && fits(&asked.release, &told.release)
-        && (asked.words == told.words
-            || asked.is_end_of(&told)
-            || told.is_end_of(&asked)
-            || asked.is_family_of(&told)
-            || told.is_family_of(&asked))
+    let (requested, effective) = (Name::of(requested), Name::of(effective));
+    let fits = |requested: &Option<String>, effective: &Option<String>| {
+        requested.is_none() || effective.is_none() || requested == effective
+    };
+    fits(&requested.variant, &effective.variant)
+        && fits(&requested.date, &effective.date)
+        && fits(&requested.release, &effective.release)
+        && (requested.words == effective.words
+            || requested.is_end_of(&effective)
+            || effective.is_end_of(&requested)
+            || requested.is_family_of(&effective)
+            || effective.is_family_of(&requested))
 }
 
 /// The parts of a model's name.

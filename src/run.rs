@@ -140,7 +140,7 @@ pub struct RunHead {
 
 impl RunHead {
     /// Returns true if the run ran its trials itself: it was not made from another run or from traces.
-    pub fn ran(&self) -> bool {
+    pub fn has_run(&self) -> bool {
         self.derived_from.is_none() && !self.graded
     }
 

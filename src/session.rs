@@ -79,11 +79,11 @@ pub struct Session {
     queue: Queue,
     /// True if the process is being ended, so that lines are no longer queued for the driver.
     closing: bool,
-    /// The number of lines in the wire log so far. `said` and `heard` are the numbers of the last line that was sent,
-    /// and of the last line that [`Session::next`] returned.
+    /// The number of lines in the wire log so far. `last_sent` and `last_received` are the numbers of the last line that
+    /// was sent, and of the last line that [`Session::next`] returned.
     lines: u64,
-    said: u64,
-    heard: u64,
+    last_sent: u64,
+    last_received: u64,
     /// The agent's activity so far, as the recorder counts it.
     activity: u64,
     /// The total time of waits for something other than the agent, and the start of such a wait if one is in
@@ -94,7 +94,7 @@ pub struct Session {
     cancelled: bool,
     ended: Option<End>,
     /// True if the driver knows that the engine ends the session.
-    told: bool,
+    is_end_reported: bool,
     answered: bool,
     /// True if the agent reports that a sub-agent works beside its turns, so that requests outlive the turn.
     has_sub_agents: bool,
@@ -219,14 +219,14 @@ impl Session {
             queue: Queue::default(),
             closing: false,
             lines: 0,
-            said: 0,
-            heard: 0,
+            last_sent: 0,
+            last_received: 0,
             activity: 0,
             waited: (Duration::ZERO, None),
             turn: None,
             cancelled: false,
             ended: None,
-            told: false,
+            is_end_reported: false,
             answered: false,
             has_sub_agents: false,
             goes_on: false,
@@ -327,13 +327,13 @@ impl Session {
     }
 
     /// Returns the number in the wire log of the last line that was sent.
-    pub fn said_at(&self) -> u64 {
-        self.said
+    pub fn last_sent(&self) -> u64 {
+        self.last_sent
     }
 
     /// Returns the number in the wire log of the last line that [`Session::next`] returned.
-    pub fn heard_at(&self) -> u64 {
-        self.heard
+    pub fn last_received(&self) -> u64 {
+        self.last_received
     }
 
     /// Logs and translates a line of a recorded session.
@@ -354,7 +354,7 @@ impl Session {
     async fn say(&mut self, line: &str, weight: Weight) {
         let wire = WireLine::text(self.now(), Dir::Send, line);
         self.take(wire, weight);
-        self.said = self.lines;
+        self.last_sent = self.lines;
         self.log.flush();
         let mut bytes = Vec::with_capacity(line.len() + 1);
         bytes.extend_from_slice(line.as_bytes());
@@ -370,10 +370,10 @@ impl Session {
                 Err(_) => {
                     // An agent that does not read its input must not block the engine: its output is read meanwhile.
                     self.check();
-                    let over = self.ended.is_some() || !self.is_limited();
-                    let over = over && engine_clock::now().saturating_duration_since(begun) > UNREAD;
-                    let heard = self.queue.is_full() || self.read_some(Duration::from_millis(10)).await;
-                    if over || !heard || self.exit.is_some() {
+                    let gives_up = self.ended.is_some() || !self.is_limited();
+                    let gives_up = gives_up && engine_clock::now().saturating_duration_since(begun) > UNREAD;
+                    let reads = self.queue.is_full() || self.read_some(Duration::from_millis(10)).await;
+                    if gives_up || !reads || self.exit.is_some() {
                         let text = format!("the agent read only {sent} of the {} bytes of a line", bytes.len());
                         self.engine(&EngineLine::Notice { code: NoticeCode::NotDelivered, text });
                         // Anything sent after half a line could not be read as a line, so standard input is closed.
@@ -401,15 +401,15 @@ impl Session {
         let deadline = within.map(|within| engine_clock::now() + within);
         loop {
             self.check();
-            if let Some(end) = self.ended.filter(|_| !self.told) {
-                self.told = true;
+            if let Some(end) = self.ended.filter(|_| !self.is_end_reported) {
+                self.is_end_reported = true;
                 return Incoming::End(end);
             }
             if let Some(id) = self.terminals.reported.pop_front() {
                 return Incoming::Terminal(id);
             }
             if let Some(ReceivedLine { number, text }) = self.queue.pop() {
-                self.heard = number;
+                self.last_received = number;
                 return Incoming::Line(text);
             }
             if deadline.is_some_and(|deadline| engine_clock::now() >= deadline) {
@@ -431,20 +431,20 @@ impl Session {
         withdraws: impl Fn(&str) -> bool,
     ) -> Meanwhile<T> {
         self.wait_begins();
-        let came = self.wait_for(other, withdraws).await;
+        let outcome = self.wait_for(other, withdraws).await;
         self.wait_ends();
-        came
+        outcome
     }
 
     async fn wait_for<T>(&mut self, other: impl Future<Output = T>, withdraws: impl Fn(&str) -> bool) -> Meanwhile<T> {
         let mut other = pin!(other);
-        let mut looked_at = 0;
+        let mut last_checked = 0;
         loop {
-            let new = self.queue.after(looked_at).take(AHEAD);
+            let new = self.queue.after(last_checked).take(AHEAD);
             if new.clone().any(|line| withdraws(&line.text)) {
                 return Meanwhile::Withdrawn;
             }
-            looked_at = new.map(|line| line.number).last().unwrap_or(looked_at);
+            last_checked = new.map(|line| line.number).last().unwrap_or(last_checked);
             if let Ok(done) = timeout(GLANCE, &mut other).await {
                 return Meanwhile::Done(done);
             }

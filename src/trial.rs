@@ -99,7 +99,7 @@ pub struct Engine {
     pub settings_above: SettingsAbove,
     /// The paths that agents must not see: cases and their hidden files, graders, runs.
     pub hides: Vec<PathBuf>,
-    /// The limit of the memory of graders' commands for built-in agents, in bytes. Absent: half of the machine's.
+    /// The limit of the memory of commands of set-up and of graders for built-in agents, in bytes. Absent: half of the machine's.
     pub memory: Option<u64>,
     /// A sandbox that overrides those of the cases and the manifests.
     pub sandbox: Option<sandbox::Kind>,
@@ -294,17 +294,17 @@ impl Folders {
 pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialError> {
     make_folder(&attempt.folder)?;
     let folders = Folders::make(&engine.temporary)?;
-    let ran = match gateway::pointed(engine, attempt) {
+    let played = match gateway::pointed(engine, attempt) {
         Ok(pointed) => run_in(engine, pointed.as_ref().unwrap_or(attempt), &folders).await,
         Err(why) => Err(Ended::without_agent(attempt, &masker_before(engine, attempt), ErrorCategory::Setup, why)),
     };
-    let (ran, before) = match ran {
+    let (played, before) = match played {
         Ok((finished, before)) => (Ok(finished), Some(before)),
         Err(ended) => (Err(ended), None),
     };
     // Removing the folders and syncing the files may take long, and other trials must not wait.
     let removed = tokio::task::spawn_blocking(move || drop((folders, before)));
-    let outcome = match ran {
+    let outcome = match played {
         Ok(finished) => on_blocking_thread(move || finished.store()).await.flatten().map(Outcome::Done),
         Err(Ended::With(outcome)) => Ok(outcome),
         Err(Ended::Broken(error)) => Err(error),

@@ -28,9 +28,9 @@ pub(crate) mod modes;
 pub(crate) mod permissions;
 mod actions;
 mod copilot_agents;
-mod held;
 mod history;
 mod late;
+mod pending_chunk;
 mod prompts;
 pub(crate) mod questions;
 mod reviews;
@@ -48,9 +48,9 @@ use background::{END_TURN, START_TURN};
 use calls::Calls;
 use conventions::Conventions;
 use copilot_agents::CopilotAgents;
-use held::HeldChunk;
 use models::ModelSeen;
 use modes::ModeSeen;
+use pending_chunk::PendingChunk;
 use permissions::{Pending, Requests};
 use prompts::{Echo, Turn};
 use rpc::Message;
@@ -62,7 +62,7 @@ use updates::CutChunk;
 use usage::SessionByModel;
 
 /// The maximum number of anomalies that are reported once each; further ones are not reported.
-const MAX_TOLD: usize = 1000;
+const MAX_REPORTED: usize = 1000;
 
 /// A translator of one session.
 pub struct Translator {
@@ -71,7 +71,7 @@ pub struct Translator {
     asked: HashMap<String, SentRequest>,
     answered: HashSet<String>,
     /// True if a line of the engine was seen. An agent's bare output holds none.
-    heard_us: bool,
+    has_engine_lines: bool,
     session: Session,
     model: ModelSeen,
     mode: ModeSeen,
@@ -88,13 +88,13 @@ pub struct Translator {
     setup: Option<EndReport>,
     /// The error of an agent that speaks another version of the protocol, from which no session recovers.
     version: Option<EndReport>,
-    told: HashSet<String>,
+    reported: HashSet<String>,
     /// The current line as [`surrogates::marked`] reads it, if it has unpaired surrogates.
     marked: Option<Value>,
     /// The last chunk that ended with half of a character.
     cut: Option<CutChunk>,
     /// The last chunk, if the next line decides whether the model or the agent's program wrote it.
-    held: Option<HeldChunk>,
+    pending_chunk: Option<PendingChunk>,
     by_model: SessionByModel,
     /// The number of usage reports so far. Some agents send one after each message of the model.
     usage_reports: u64,
@@ -114,7 +114,7 @@ impl Translator {
             conventions: Conventions::of(manifest),
             asked: HashMap::new(),
             answered: HashSet::new(),
-            heard_us: false,
+            has_engine_lines: false,
             session: Session::default(),
             model: ModelSeen::default(),
             mode: ModeSeen::default(),
@@ -127,10 +127,10 @@ impl Translator {
             requests: Requests::default(),
             setup: None,
             version: None,
-            told: HashSet::new(),
+            reported: HashSet::new(),
             marked: None,
             cut: None,
-            held: None,
+            pending_chunk: None,
             by_model: SessionByModel::default(),
             usage_reports: 0,
             messages: Messages::default(),
@@ -142,7 +142,7 @@ impl Translator {
 
     /// Reports an anomaly, once for each key.
     fn once(&mut self, code: NoticeCode, key: &str, text: impl FnOnce() -> String, recorder: &mut Recorder) {
-        if self.told.len() < MAX_TOLD && self.told.insert(format!("{code} {key}")) {
+        if self.reported.len() < MAX_REPORTED && self.reported.insert(format!("{code} {key}")) {
             recorder.notice(code, text());
         }
     }
@@ -219,7 +219,7 @@ impl Translate for Translator {
     }
 
     fn send(&mut self, line: &WireLine, recorder: &mut Recorder) {
-        self.heard_us = true;
+        self.has_engine_lines = true;
         self.release(recorder);
         for message in rpc::parse(&line.line) {
             match message {
@@ -295,7 +295,7 @@ impl Translate for Translator {
         self.settle(recorder);
         self.typed_input.finish(recorder);
         self.sub_agents.settle(true, recorder);
-        if !self.heard_us {
+        if !self.has_engine_lines {
             // Without the engine's lines, the time of the prompt is unknown.
             self.look_at_mode(false, recorder);
         }

@@ -13,7 +13,9 @@ use crate::adapter::sub_agents::SubAgents;
 use crate::adapter::surrogates;
 use crate::harness::{Manifest, is_unattended};
 use crate::trace::hashes::Hashes;
-use crate::trace::recorder::{CallSaid, Continuation, DecidedBy, Recorder, ReportedStatus, SentText, Voice, is_empty};
+use crate::trace::recorder::{
+    CallReport, Continuation, DecidedBy, Recorder, ReportedStatus, SentText, Voice, is_empty,
+};
 use crate::trace::{Agent, CallStatus, ErrorCategory, Exit, NoticeCode, Role, ToolKind};
 use crate::values::{NameGlob, Pattern};
 use crate::wire::{EngineLine, WireLine, trimmed};
@@ -44,7 +46,7 @@ use partial::{Streamed, Whole};
 use repeated::Repeated;
 use tools::{BUILT_IN, Kinds};
 use unknown::{foreign, has_calls, lost_text, malformed, shows_other_call, unknown_block};
-use withdrawn::Sent;
+use withdrawn::SentLines;
 
 /// Types of lines that are known and contain no event.
 const SILENT_TYPES: [&str; 8] = [
@@ -73,7 +75,7 @@ const SILENT_SUBTYPES: [&str; 12] = [
     "bridge_state",
 ];
 /// Subtypes of `system` lines that are reported to the trace's readers in a notice.
-const TOLD_SUBTYPES: [&str; 5] =
+const NOTICE_SUBTYPES: [&str; 5] =
     ["api_error", "compact_boundary", "microcompact_boundary", "model_refusal_no_fallback", "model_refusal_fallback"];
 /// The beginnings of texts that the agent writes in the user's name.
 const PROGRAM_WRITES: [&str; 9] = [
@@ -103,7 +105,7 @@ pub struct Translator {
     /// The open calls, in case another call has the id of one.
     repeated: Repeated,
     /// The content of the last lines of the model, in case the agent's program withdraws them.
-    sent: Sent,
+    sent_lines: SentLines,
     /// The streamed texts of this turn whose messages were never completed, until another message shows it.
     cut: Vec<SentText>,
     /// True if a complete message of the model was shown.
@@ -167,7 +169,7 @@ impl Translator {
             blocks: 0,
             announced: Hashes::default(),
             repeated: Repeated::default(),
-            sent: Sent::default(),
+            sent_lines: SentLines::default(),
             cut: Vec::new(),
             has_whole: false,
             denied: HashSet::new(),
@@ -232,7 +234,7 @@ impl Translator {
         let calls_before = recorder.call_count();
         self.message(line, &mut message, text, recorder);
         line.message.0 = Some(message);
-        self.sent.end(line);
+        self.sent_lines.end(line);
         if let Some(task) = line.agent_task.get().filter(|_| line.parent().is_none()) {
             self.sub_agents.showed_task(task, recorder.call_count().saturating_sub(calls_before));
         }
@@ -330,7 +332,7 @@ impl Translator {
         };
         recorder.say(voice, parent.clone(), text.get(from..).unwrap_or_default(), Continuation::Of(part.clone()));
         if voice == Voice::Agent {
-            self.sent.text(parent, part, text, recorder);
+            self.sent_lines.text(parent, part, text, recorder);
         }
     }
 
@@ -353,7 +355,7 @@ impl Translator {
             }
         }
         self.call(parent, message.id.get(), id, name, input, recorder);
-        self.sent.call(id);
+        self.sent_lines.call(id);
     }
 
     fn call(
@@ -368,7 +370,7 @@ impl Translator {
         let repeated = message.is_some_and(|message| !self.announced.insert(hash(&(message, id))));
         let plan = input.as_ref().and_then(|input| tools::plan(name, input));
         let kind = self.kinds.of(name);
-        let said = CallSaid {
+        let report = CallReport {
             parent: parent.clone(),
             group: message.map(str::to_owned),
             kind,
@@ -376,12 +378,13 @@ impl Translator {
             name: Some(name.to_owned()),
             locations: input.as_ref().map(tools::locations).unwrap_or_default(),
             input,
-            ..CallSaid::default()
+            ..CallReport::default()
         };
         if repeated && !recorder.is_open(id) {
             // The kind follows from the name, so it says nothing more.
-            let told = CallSaid { input: said.input.filter(|input| !is_empty(input)), unknown_kind: false, ..said };
-            return match recorder.ended_knowing(id, &told) {
+            let repetition =
+                CallReport { input: report.input.filter(|input| !is_empty(input)), unknown_kind: false, ..report };
+            return match recorder.ended_knowing(id, &repetition) {
                 true => {
                     recorder.notice(NoticeCode::RepeatedCall, format!("the call {id} was repeated after its result"))
                 }
@@ -390,8 +393,8 @@ impl Translator {
                 }
             };
         }
-        self.meet(id, &said, recorder);
-        if recorder.call(id, said) {
+        self.meet(id, &report, recorder);
+        if recorder.call(id, report) {
             self.sub_agents.announced(&recorder.call_id(id), name);
             self.has_searched |= matches!(kind, Some(ToolKind::Fetch | ToolKind::Search));
             if let Some(parent) = parent {
@@ -464,42 +467,44 @@ impl Translator {
         if block.content.0.iter().any(|part| lacks_text(part) || served::lacks_output(part)) {
             recorder.lost(NoticeCode::UnknownBlock, format!("a text in the result of the call {id} is no string"));
         }
-        let said = tools::result(id, block, line, alone);
-        if block.is_error == Stated::Odd && matches!(said.outcome, ReportedStatus::Ok | ReportedStatus::Failed) {
+        let result = tools::result(id, block, line, alone);
+        if block.is_error == Stated::Odd && matches!(result.outcome, ReportedStatus::Ok | ReportedStatus::Failed) {
             // The outcome of the call is unknown: the call stays open, and ends as unfinished.
             return recorder.lost(NoticeCode::UnknownStatus, format!("`is_error` of the call {id} is not a boolean"));
         }
-        if served::has_unreadable_code(&block.content.0) && said.outcome == ReportedStatus::Ok {
+        if served::has_unreadable_code(&block.content.0) && result.outcome == ReportedStatus::Ok {
             return recorder
                 .lost(NoticeCode::UnknownStatus, format!("`return_code` of the call {id} is no whole number"));
         }
         // The line contains one such object, so with several results it is unknown which one it belongs to.
-        let told = line.tool_use_result.0.as_deref().filter(|_| alone);
-        if let Some(told) = told.filter(|_| said.outcome == ReportedStatus::Ok) {
-            self.tasks.output(id, told, recorder);
+        let details = line.tool_use_result.0.as_deref().filter(|_| alone);
+        if let Some(details) = details.filter(|_| result.outcome == ReportedStatus::Ok) {
+            self.tasks.output(id, details, recorder);
         }
-        let output = said.output.as_deref().unwrap_or_default();
-        if self.control.is_some() && said.outcome == ReportedStatus::Failed && tools::could_not_ask(output) {
+        let output = result.output.as_deref().unwrap_or_default();
+        if self.control.is_some() && result.outcome == ReportedStatus::Failed && tools::could_not_ask(output) {
             self.could_not_ask = Some(id.to_owned());
         }
-        let was_not_run = said.outcome == ReportedStatus::Failed && tools::was_not_run(id, line);
-        let goes_on = said.outcome == ReportedStatus::Ok && background::goes_on(id, told, output, recorder);
+        let was_not_run = result.outcome == ReportedStatus::Failed && tools::was_not_run(id, line);
+        let goes_on = result.outcome == ReportedStatus::Ok && background::goes_on(id, details, output, recorder);
         // Details in the form of an object are those of a call that was carried out.
-        let may_be_denied = said.outcome == ReportedStatus::Failed && told.is_none();
+        let may_be_denied = result.outcome == ReportedStatus::Failed && details.is_none();
         let call = self.ending(id, &line.parent(), recorder);
         let in_trace = recorder.open_call_id(&call);
-        if let Some(told) = told.filter(|told| told.agent_id.get().is_some() || told.tool_uses.0.is_some()) {
-            self.sub_agents.reported(&in_trace, told.tool_uses.0);
+        if let Some(details) =
+            details.filter(|details| details.agent_id.get().is_some() || details.tool_uses.0.is_some())
+        {
+            self.sub_agents.reported(&in_trace, details.tool_uses.0);
         }
-        if goes_on && call == id && self.tasks.goes_on(id, told, said.output.clone(), recorder) {
+        if goes_on && call == id && self.tasks.goes_on(id, details, result.output.clone(), recorder) {
             return;
         }
         let was_open = recorder.is_open(&call);
-        recorder.end_or_repeat(&call, id, said);
+        recorder.end_or_repeat(&call, id, result);
         if may_be_denied {
             recorder.doubt_failure(&call);
         }
-        self.tasks.returned(id, told, recorder);
+        self.tasks.returned(id, details, recorder);
         let is_denied = recorder.ended_as(&call) == Some(CallStatus::Denied);
         if is_denied && was_open {
             *self.refused.entry(hash(id)).or_default() += 1;
@@ -561,7 +566,7 @@ impl Translator {
                     format!("attempt {attempt} of {most}: {}{status}", line.error.or_empty()),
                 );
             }
-            code if TOLD_SUBTYPES.contains(&code) => {
+            code if NOTICE_SUBTYPES.contains(&code) => {
                 recorder.notice(code.into(), text);
                 self.withdraw(line, recorder);
             }

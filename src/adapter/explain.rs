@@ -65,8 +65,8 @@ pub struct Touched {
 #[derive(Debug, Default)]
 pub struct Watcher {
     /// Events that may still change, as last shown.
-    held: BTreeMap<u64, Event>,
-    told: HeaderFacts,
+    open_events: BTreeMap<u64, Event>,
+    header: HeaderFacts,
 }
 
 impl Watcher {
@@ -78,13 +78,13 @@ impl Watcher {
         };
         let done = translation.drain().collect();
         // Very many events may be held, and a line changes few of them.
-        let is_changed = |event: &&Event| self.held.get(&event.seq) != Some(*event);
-        let held: Vec<Event> = translation.recorder().held().filter(is_changed).cloned().collect();
-        let events = self.touched(done, held);
-        let known = translation.recorder().header().clone();
-        let told = HeaderFacts { agent: known.agent, model: known.model.effective, cwd: known.cwd };
-        let header = (told != self.told).then(|| told.clone());
-        self.told = told;
+        let is_changed = |event: &&Event| self.open_events.get(&event.seq) != Some(*event);
+        let open_events: Vec<Event> = translation.recorder().pending().filter(is_changed).cloned().collect();
+        let events = self.touched(done, open_events);
+        let current = translation.recorder().header().clone();
+        let facts = HeaderFacts { agent: current.agent, model: current.model.effective, cwd: current.cwd };
+        let header = (facts != self.header).then(|| facts.clone());
+        self.header = facts;
         Explained { line: Some(number), dir: Some(line.dir), text: line.line.clone(), rule, not_found, header, events }
     }
 
@@ -102,13 +102,14 @@ impl Watcher {
         }
     }
 
-    fn touched(&mut self, done: Vec<Event>, held: Vec<Event>) -> Vec<Touched> {
+    fn touched(&mut self, done: Vec<Event>, open_events: Vec<Event>) -> Vec<Touched> {
         let mut touched = Vec::new();
-        let all = done.into_iter().map(|event| (event, false)).chain(held.into_iter().map(|event| (event, true)));
+        let all =
+            done.into_iter().map(|event| (event, false)).chain(open_events.into_iter().map(|event| (event, true)));
         for (event, pending) in all {
-            let before = self.held.remove(&event.seq);
+            let before = self.open_events.remove(&event.seq);
             if pending {
-                self.held.insert(event.seq, event.clone());
+                self.open_events.insert(event.seq, event.clone());
             }
             if before.as_ref() != Some(&event) {
                 touched.push(Touched { new: before.is_none(), pending, event });

@@ -39,7 +39,7 @@ use values::Values;
 /// The maximum bytes of JSON in all variables kept between lines.
 const MAX_KEPT: usize = 1 << 20;
 /// The maximum bytes of text outside JSON that are kept as the message of a failure.
-const MAX_SAID: usize = 4096;
+const MAX_FAILURE_TEXT: usize = 4096;
 /// The maximum number of calls in content blocks that are remembered until they are announced.
 const MAX_AWAITED: usize = 1000;
 /// The maximum bytes of a content block in a notice.
@@ -69,7 +69,7 @@ pub struct Translator {
 /// A call that may still be announced.
 struct Awaited {
     /// The text of the notice, if the call is not announced.
-    said: String,
+    notice: String,
     /// The line that lists the call.
     line: QuotedLine,
 }
@@ -109,11 +109,11 @@ impl Translator {
         let mut taken: Option<(&Rule, RuleOutcome)> = None;
         let before_line = recorder.call_count();
         for rule in rules {
-            let held = match &rule.when {
+            let applies = match &rule.when {
                 Some(when) => when.holds(&seen.scope(&self.kept)),
                 None => Ok(true),
             };
-            match held {
+            match applies {
                 Ok(true) => {}
                 Ok(false) => continue,
                 Err(failed) => {
@@ -122,7 +122,7 @@ impl Translator {
                 }
             }
             self.note(&rule.label);
-            let made = match &rule.for_each {
+            let outcome = match &rule.for_each {
                 Some(list) => match list.run(&seen.scope(&self.kept)) {
                     Ok(Value::Array(items)) => {
                         let mut of_items = RuleOutcome::Nothing;
@@ -130,11 +130,11 @@ impl Translator {
                             let index = json!(index);
                             let seen = seen.within(item, &index);
                             let before_item = recorder.call_count();
-                            let mut made = self.carry_out(rule, &seen, recorder);
-                            if self.tell_left_out(rule, made, before_item, &seen, recorder) {
-                                made = RuleOutcome::Settled;
+                            let mut outcome = self.carry_out(rule, &seen, recorder);
+                            if self.tell_left_out(rule, outcome, before_item, &seen, recorder) {
+                                outcome = RuleOutcome::Settled;
                             }
-                            of_items = of_items.max(made).max(RuleOutcome::Other);
+                            of_items = of_items.max(outcome).max(RuleOutcome::Other);
                         }
                         of_items
                     }
@@ -150,15 +150,15 @@ impl Translator {
                 },
                 None => self.carry_out(rule, seen, recorder),
             };
-            let before = taken.map_or(RuleOutcome::Nothing, |(_, made)| made);
-            taken = Some((rule, made.max(before)));
+            let before = taken.map_or(RuleOutcome::Nothing, |(_, outcome)| outcome);
+            taken = Some((rule, outcome.max(before)));
             if !rule.go_on {
                 break;
             }
         }
-        let (rule, made) = taken?;
-        let is_left_out = self.tell_left_out(rule, made, before_line, seen, recorder);
-        Some(if is_left_out { RuleOutcome::Settled } else { made })
+        let (rule, outcome) = taken?;
+        let is_left_out = self.tell_left_out(rule, outcome, before_line, seen, recorder);
+        Some(if is_left_out { RuleOutcome::Settled } else { outcome })
     }
 
     /// Records a line or an item from which the matching rules made no event, or not one for each call that it lists:
@@ -168,13 +168,13 @@ impl Translator {
     fn tell_left_out(
         &mut self,
         rule: &Rule,
-        made: RuleOutcome,
+        outcome: RuleOutcome,
         calls_before: u64,
         seen: &LineValues<'_>,
         recorder: &mut Recorder,
     ) -> bool {
         let inner = seen.innermost();
-        let (is_left_out, what) = match made {
+        let (is_left_out, what) = match outcome {
             RuleOutcome::Nothing => {
                 let named = || names_a_call(inner, recorder);
                 (lists_other_call(inner, recorder) || (seen.may_be_of_call() && !named()), "no event")
@@ -225,16 +225,16 @@ impl Translator {
         if ids.is_empty() || !has_place {
             return false;
         }
-        let said = || format!("{} made no call of {}", rule.label, first_bytes(&call.to_string(), MAX_SHOWN));
-        self.awaited.entry(ids).or_insert_with(|| Awaited { said: said(), line: recorder.this_line() });
+        let notice = || format!("{} made no call of {}", rule.label, first_bytes(&call.to_string(), MAX_SHOWN));
+        self.awaited.entry(ids).or_insert_with(|| Awaited { notice: notice(), line: recorder.this_line() });
         true
     }
 
     /// Records the calls in content blocks that were never announced.
     fn tell_awaited(&mut self, recorder: &mut Recorder) {
-        for (ids, Awaited { said, line }) in std::mem::take(&mut self.awaited) {
+        for (ids, Awaited { notice, line }) in std::mem::take(&mut self.awaited) {
             if !ids.iter().any(|id| recorder.was_announced(id)) {
-                recorder.about(line, |recorder| recorder.did_unseen(NoticeCode::UnmappedLine, said));
+                recorder.about(line, |recorder| recorder.did_unseen(NoticeCode::UnmappedLine, notice));
             }
         }
     }
@@ -259,15 +259,15 @@ impl Translator {
         }
         // A rule without events means to ignore the line, or to keep its values.
         let means_it = rule.emit.is_empty() && rule.rules.is_empty();
-        let mut made = if means_it { RuleOutcome::Settled } else { RuleOutcome::Nothing };
+        let mut outcome = if means_it { RuleOutcome::Settled } else { RuleOutcome::Nothing };
         for event in &rule.emit {
-            made = made.max(self.emit(rule, event, seen, recorder));
+            outcome = outcome.max(self.emit(rule, event, seen, recorder));
         }
         if rule.rules.is_empty() {
-            return made;
+            return outcome;
         }
         if let Some(within) = self.run(&rule.rules, seen, recorder) {
-            return made.max(within);
+            return outcome.max(within);
         }
         let text = format!("no rule of {} matches {}", rule.label, seen.shown());
         match seen.item {
@@ -324,7 +324,7 @@ impl Translator {
         drop(scope);
         let absent = values.absent_fields().map(|(field, why)| format!("{}.{field}: {why}", event.kind.word()));
         self.not_found.extend(absent);
-        let made = match event.kind {
+        let outcome = match event.kind {
             Kind::Message | Kind::Thought if values.says_nothing() => RuleOutcome::Nothing,
             Kind::Header | Kind::Message | Kind::Thought | Kind::Plan | Kind::Usage | Kind::Stop => RuleOutcome::Other,
             // A notice that reports no loss may be about another part of a line that lists calls.
@@ -340,7 +340,7 @@ impl Translator {
                 false => recorder.notice(NoticeCode::MappingFailed, text),
             }
         }
-        made
+        outcome
     }
 
     fn begin(&mut self) {
@@ -380,15 +380,15 @@ impl Translator {
             true => recorder.lost(NoticeCode::MalformedLine, text),
             false => recorder.notice(NoticeCode::MalformedLine, text),
         }
-        let known = self.error_text.iter().any(|pattern| pattern.is_match(text));
+        let is_error = self.error_text.iter().any(|pattern| pattern.is_match(text));
         match &mut self.failed {
-            Some(failed) if failed.len() + text.len() < MAX_SAID => {
+            Some(failed) if failed.len() + text.len() < MAX_FAILURE_TEXT => {
                 failed.push('\n');
                 failed.push_str(text);
             }
             Some(_) => {}
-            None if known => {
-                self.failed = Some(first_bytes(text, MAX_SAID).to_owned());
+            None if is_error => {
+                self.failed = Some(first_bytes(text, MAX_FAILURE_TEXT).to_owned());
             }
             None => {}
         }
@@ -588,7 +588,7 @@ impl Translate for Translator {
         }
         self.session.tell_unfinished(recorder);
         match (self.session.take_answer(has_failed), self.failed.take()) {
-            (EndReport::None, Some(said)) => EndReport::Failed { category: errors::by_text(&said), detail: said },
+            (EndReport::None, Some(text)) => EndReport::Failed { category: errors::by_text(&text), detail: text },
             (answer, _) => answer,
         }
     }

@@ -12,7 +12,7 @@ use crate::wire::WireLine;
 pub struct Translator {
     error_text: Vec<Pattern>,
     /// The output until now, while it may still become one JSON value.
-    held: Option<String>,
+    pending: Option<String>,
     /// True if the output begins like a JSON value.
     may_be_json: bool,
     /// Blank lines and line ends after the last text, which belong to the message only if more text follows.
@@ -25,7 +25,7 @@ impl Translator {
     pub fn new(manifest: &Manifest) -> Self {
         Self {
             error_text: manifest.error_text.clone(),
-            held: Some(String::new()),
+            pending: Some(String::new()),
             may_be_json: false,
             blank: String::new(),
             begun: false,
@@ -49,10 +49,10 @@ impl Translator {
 
     /// Records the held output as text, because it is not JSON.
     fn let_go(&mut self, recorder: &mut Recorder) {
-        if let Some(held) = self.held.take()
-            && !held.is_empty()
+        if let Some(pending) = self.pending.take()
+            && !pending.is_empty()
         {
-            for line in held.split_terminator('\n') {
+            for line in pending.split_terminator('\n') {
                 self.say(line, recorder);
             }
         }
@@ -107,17 +107,17 @@ impl Translate for Translator {
     }
 
     fn recv(&mut self, line: &WireLine, recorder: &mut Recorder) {
-        let Some(held) = &mut self.held else { return self.say(&line.line, recorder) };
+        let Some(pending) = &mut self.pending else { return self.say(&line.line, recorder) };
         let text: &str = &line.line;
         // A byte order mark before the first line states the encoding and does not belong to the answer.
-        let text = text.strip_prefix('\u{feff}').filter(|_| held.is_empty()).unwrap_or(text);
-        held.push_str(text);
-        held.push('\n');
+        let text = text.strip_prefix('\u{feff}').filter(|_| pending.is_empty()).unwrap_or(text);
+        pending.push_str(text);
+        pending.push('\n');
         // Until a line begins like a JSON value, the lines before it are blank.
         let start = text.trim_start();
         self.may_be_json |= start.starts_with(['{', '[']);
         let is_text = !self.may_be_json && !start.is_empty();
-        if is_text || held.len() > MAX_TEXT {
+        if is_text || pending.len() > MAX_TEXT {
             self.let_go(recorder);
         }
     }
@@ -126,19 +126,19 @@ impl Translate for Translator {
     fn send(&mut self, _line: &WireLine, _recorder: &mut Recorder) {}
 
     fn finish(&mut self, recorder: &mut Recorder, exit: Option<Exit>) -> EndReport {
-        if let Some(held) = self.held.take() {
-            if let Some(answer) = self.envelope(&held, recorder) {
+        if let Some(pending) = self.pending.take() {
+            if let Some(answer) = self.envelope(&pending, recorder) {
                 return answer;
             }
-            self.held = Some(held);
+            self.pending = Some(pending);
             self.let_go(recorder);
         }
-        let said = &*recorder.answer();
+        let answer = &*recorder.answer();
         let failed = exit.is_some_and(|exit| exit.code != Some(0));
-        let known = self.error_text.iter().any(|pattern| pattern.is_match(said));
+        let is_error = self.error_text.iter().any(|pattern| pattern.is_match(answer));
         // A failing program may report a missing or refused login or key, or a limited rate, on either stream.
-        if known || (failed && errors::refused_in(said).is_some()) {
-            return EndReport::Failed { category: errors::by_text(said), detail: said.to_owned() };
+        if is_error || (failed && errors::refused_in(answer).is_some()) {
+            return EndReport::Failed { category: errors::by_text(answer), detail: answer.to_owned() };
         }
         // If the exit is unknown, as in a recording of the output alone, the output is the answer.
         if failed {
@@ -188,8 +188,8 @@ mod tests {
         assert_eq!(events.len(), 3);
         let Body::Message(prompt) = &events[0].body else { panic!() };
         assert_eq!((prompt.role, prompt.text.as_str(), events[0].host), (Role::User, "do it", false));
-        let Body::Message(said) = &events[1].body else { panic!() };
-        assert_eq!((said.role, said.text.as_str()), (Role::Agent, "one\n \ntwo  "));
+        let Body::Message(message) = &events[1].body else { panic!() };
+        assert_eq!((message.role, message.text.as_str()), (Role::Agent, "one\n \ntwo  "));
         assert_eq!(stop(&events).reason, StopReason::EndTurn);
         assert_eq!(stop(&events).output.as_deref(), Some("one\n \ntwo  "));
     }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::trace::calls::{has_more, is_folder_key, is_same_command, own_texts};
-use crate::trace::recorder::{CallSaid, is_empty};
+use crate::trace::recorder::{CallReport, is_empty};
 use crate::trace::{AskedCall, FileDiff, Location, NoticeCode, ToolCall, ToolKind, view};
 
 /// The differences between a permission request and its call.
@@ -24,31 +24,33 @@ impl Differs {
     ///
     /// Agents repeat a call's arguments under other key names. A different value under the same key, and a command, a path or
     /// another value that was not announced, count as a different request.
-    pub fn between(call: &ToolCall, diffs: &[FileDiff], said: &CallSaid, workspace: Option<&str>) -> Self {
+    pub fn between(call: &ToolCall, diffs: &[FileDiff], report: &CallReport, workspace: Option<&str>) -> Self {
         let mut found = Self::default();
-        found.asked.kind = said.kind.filter(|kind| *kind != call.kind && call.kind != ToolKind::Other);
+        found.asked.kind = report.kind.filter(|kind| *kind != call.kind && call.kind != ToolKind::Other);
         let is_other_name = |name: &&String| call.name.as_ref().is_some_and(|known| known != *name);
-        found.asked.name = said.name.as_ref().filter(is_other_name).cloned();
+        found.asked.name = report.name.as_ref().filter(is_other_name).cloned();
 
         let announced = view::paths(call.input.as_ref(), &call.locations, diffs, workspace);
-        let asked = view::paths(said.input.as_ref(), &said.locations, &said.diffs, workspace);
+        let asked = view::paths(report.input.as_ref(), &report.locations, &report.diffs, workspace);
         let is_elsewhere = !announced.is_empty() && asked.iter().any(|path| !announced.contains(path));
         if is_elsewhere {
-            let of_diffs = said.diffs.iter().map(|diff| Location { path: diff.path.clone(), line: None });
-            found.asked.locations = Some(said.locations.iter().cloned().chain(of_diffs).collect());
+            let of_diffs = report.diffs.iter().map(|diff| Location { path: diff.path.clone(), line: None });
+            found.asked.locations = Some(report.locations.iter().cloned().chain(of_diffs).collect());
         }
-        if let (Some(old), Some(new), None, None) = (&call.title, &said.title, &call.input, &said.input)
+        if let (Some(old), Some(new), None, None) = (&call.title, &report.title, &call.input, &report.input)
             && old != new
-            && said.kind.unwrap_or(call.kind) == ToolKind::Execute
+            && report.kind.unwrap_or(call.kind) == ToolKind::Execute
         {
             found.other_title = Some((new.clone(), old.clone()));
         }
-        let new = said.input.as_ref().filter(|input| !is_empty(input));
+        let new = report.input.as_ref().filter(|input| !is_empty(input));
         match (&call.input, new) {
             (Some(old), Some(new)) if view::canonical(old) != view::canonical(new) => {
                 found.asked.input = Some(new.clone());
-                let (was, is) = (view::command(Some(old)), view::command(Some(new)));
-                found.other_command = is.filter(|is| was.as_ref().is_some_and(|was| !is_same_command(was, is)));
+                let (old_command, new_command) = (view::command(Some(old)), view::command(Some(new)));
+                found.other_command = new_command.filter(|new_command| {
+                    old_command.as_ref().is_some_and(|old_command| !is_same_command(old_command, new_command))
+                });
                 if is_elsewhere || is_another(old, new, &announced, workspace) || has_more(new, old, &own_texts(call)) {
                     found.updated_input = Some(new.clone());
                 }
@@ -95,21 +97,24 @@ fn is_another(old: &Value, new: &Value, announced: &[String], workspace: Option<
         (Some(Value::String(old)), Value::String(new)) if view::is_command_key(key) => !is_same_command(old, new),
         (Some(old), new) => view::canonical(old) != view::canonical(new),
     });
-    let (was, is) = (view::commands(old), view::commands(new));
-    let is_known = |command: &String| was.iter().any(|was| is_same_command(was, command));
-    let command = !is.iter().all(is_known) || (is.is_empty() && !was.is_empty()) || view::has_unread_command(new);
+    let (old_commands, new_commands) = (view::commands(old), view::commands(new));
+    let is_known = |command: &String| old_commands.iter().any(|it| is_same_command(it, command));
+    let command = !new_commands.iter().all(is_known)
+        || (new_commands.is_empty() && !old_commands.is_empty())
+        || view::has_unread_command(new);
     let arguments = view::named_arguments(new).iter().any(|text| !view::named_arguments(old).contains(text));
     let paths = view::paths(Some(new), &[], &[], workspace);
     let elsewhere = paths.iter().any(|path| !announced.contains(path));
     // An input that names no file, where the announced one names some, may name others under keys of its own.
     let nowhere = paths.is_empty() && !view::paths(Some(old), &[], &[], workspace).is_empty();
     // Agents name the workspace as the folder of a command that was announced without one.
-    let is_told = |folder: &str| was.iter().any(|was| was.contains(folder)) || view::relative(folder, workspace) == ".";
+    let is_announced =
+        |folder: &str| old_commands.iter().any(|it| it.contains(folder)) || view::relative(folder, workspace) == ".";
     let folder = new_keys
         .iter()
         .filter(|(key, _)| is_folder_key(key) && !old_keys.contains_key(*key))
         .filter_map(|(_, new)| new.as_str())
-        .any(|folder| !folder.trim().is_empty() && !is_told(folder));
+        .any(|folder| !folder.trim().is_empty() && !is_announced(folder));
     changed || command || arguments || elsewhere || nowhere || folder
 }
 
@@ -157,8 +162,8 @@ mod tests {
             (json!({"command": "ls"}), json!({"command": "ls", "toolCallId": "c", "type": "edit", "timeoutMs": 5})),
             (json!({"a": 1}), json!({"server": "s", "tool": "t", "arguments": {"a": 1}})),
         ] {
-            let said = CallSaid { input: Some(asked.clone()), ..CallSaid::default() };
-            let differs = Differs::between(&call(announced, &[]), &[], &said, Some("/w"));
+            let report = CallReport { input: Some(asked.clone()), ..CallReport::default() };
+            let differs = Differs::between(&call(announced, &[]), &[], &report, Some("/w"));
             assert_eq!((&differs.updated_input, differs.notice("1")), (&None, None), "{asked}");
             assert_eq!(differs.asked.input.as_ref(), Some(&asked), "what differs stands in the Trace");
         }
@@ -197,15 +202,16 @@ mod tests {
             (json!({"prompt": "x"}), json!({"url": "http://y"}), "other_request"),
             (json!({"name": "x"}), json!({"name": "x", "force": true}), "other_request"),
         ] {
-            let said = CallSaid { input: Some(asked.clone()), ..CallSaid::default() };
-            let differs = Differs::between(&call(announced, &[]), &[], &said, Some("/w"));
+            let report = CallReport { input: Some(asked.clone()), ..CallReport::default() };
+            let differs = Differs::between(&call(announced, &[]), &[], &report, Some("/w"));
             assert_eq!(differs.updated_input, Some(asked.clone()), "{asked}");
             assert_eq!(differs.notice("1").map(|(code, _)| code), Some(code.into()), "{asked}");
         }
-        let said = CallSaid { kind: Some(ToolKind::Delete), locations: places(&["/etc/b"]), ..CallSaid::default() };
-        let differs = Differs::between(&call(json!({"path": "a"}), &["/w/a"]), &[], &said, Some("/w"));
+        let report =
+            CallReport { kind: Some(ToolKind::Delete), locations: places(&["/etc/b"]), ..CallReport::default() };
+        let differs = Differs::between(&call(json!({"path": "a"}), &["/w/a"]), &[], &report, Some("/w"));
         let unseen = ToolCall { input: None, ..call(json!({}), &["/w/a"]) };
-        let elsewhere = CallSaid { input: Some(json!({"path": "/etc/b"})), ..CallSaid::default() };
+        let elsewhere = CallReport { input: Some(json!({"path": "/etc/b"})), ..CallReport::default() };
         let found = Differs::between(&unseen, &[], &elsewhere, Some("/w"));
         assert_eq!(found.updated_input, Some(json!({"path": "/etc/b"})), "announced by its files alone");
         assert_eq!(differs.asked.kind, Some(ToolKind::Delete));
@@ -213,9 +219,9 @@ mod tests {
         assert_eq!((differs.updated_input.is_some(), differs.notice("1").is_some()), (false, true));
         // The title of a command without an input may be the command.
         let bare = ToolCall { kind: ToolKind::Execute, input: None, title: Some("ls".into()), ..call(json!({}), &[]) };
-        let said = |title: &str| CallSaid { title: Some(title.into()), ..CallSaid::default() };
-        let differs = Differs::between(&bare, &[], &said("rm -rf /"), None);
+        let report = |title: &str| CallReport { title: Some(title.into()), ..CallReport::default() };
+        let differs = Differs::between(&bare, &[], &report("rm -rf /"), None);
         assert!(differs.notice("1").unwrap().1.contains("`rm -rf /` (announced: `ls`)"));
-        assert_eq!(Differs::between(&bare, &[], &said("ls"), None).notice("1"), None);
+        assert_eq!(Differs::between(&bare, &[], &report("ls"), None).notice("1"), None);
     }
 }

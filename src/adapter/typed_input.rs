@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::command_line::{CommandLine, Dialect};
 use crate::harness::Manifest;
 use crate::text::first_bytes;
-use crate::trace::recorder::{QuotedLine, Recorder, ResultSaid};
+use crate::trace::recorder::{QuotedLine, Recorder, ResultReport};
 use crate::trace::{CallStatus, NoticeCode, view};
 
 /// The tool by which Codex types into a running command.
@@ -56,25 +56,25 @@ impl Waiting {
     }
 
     /// Returns true if nothing was typed.
-    fn read_nothing(&self, said: &ResultSaid) -> bool {
-        self.is_missing(said) || self.opened_no_editor(said)
+    fn read_nothing(&self, result: &ResultReport) -> bool {
+        self.is_missing(result) || self.opened_no_editor(result)
     }
 
     /// Returns true if git opened no editor in which somebody can type: there was nothing to commit, or the environment names
     /// a program as the editor. On a terminal, without which nothing can be typed, git says that it waits.
-    fn opened_no_editor(&self, said: &ResultSaid) -> bool {
-        let output = said.output.as_deref().unwrap_or_default();
-        let is_shown = !output.trim().is_empty() && !said.truncated;
+    fn opened_no_editor(&self, result: &ResultReport) -> bool {
+        let output = result.output.as_deref().unwrap_or_default();
+        let is_shown = !output.trim().is_empty() && !result.truncated;
         self.shows_editor && is_shown && !OF_EDITOR.iter().any(|sign| output.contains(sign))
     }
 
     /// Returns true if the shell did not find the program.
-    fn is_missing(&self, said: &ResultSaid) -> bool {
-        let output = said.output.as_deref().unwrap_or_default();
+    fn is_missing(&self, result: &ResultReport) -> bool {
+        let output = result.output.as_deref().unwrap_or_default();
         let reports_it = ["command not found", "not found", "No such file or directory"]
             .iter()
             .any(|what| output.contains(&format!("{}: {what}", self.program)));
-        said.exit_code == Some(NOT_FOUND) && reports_it && output.trim().lines().count() == 1
+        result.exit_code == Some(NOT_FOUND) && reports_it && output.trim().lines().count() == 1
     }
 }
 
@@ -101,8 +101,8 @@ impl TypedInput {
 
     /// Takes the result of a call, before the recorder ends the call. A program that does not exist read nothing, and neither
     /// did an editor that git did not open.
-    pub(super) fn result(&mut self, id: &str, said: &ResultSaid) {
-        if self.open.get(id).is_some_and(|waiting| waiting.read_nothing(said)) {
+    pub(super) fn result(&mut self, id: &str, result: &ResultReport) {
+        if self.open.get(id).is_some_and(|waiting| waiting.read_nothing(result)) {
             self.open.remove(id);
         }
     }

@@ -469,7 +469,7 @@ fn is_of_action_words(kind: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::recorder::CallSaid;
+    use crate::trace::recorder::CallReport;
     use crate::trace::{Header, Seen};
 
     #[test]
@@ -542,7 +542,7 @@ mod tests {
     #[test]
     fn a_message_lists_calls_and_a_figure_does_not() {
         let mut recorder = Recorder::new(Header::new("json-stream", Seen { tracing: true, interaction: false }));
-        recorder.call("c1", CallSaid::default());
+        recorder.call("c1", CallReport::default());
         for (line, lists) in [
             (r#"{"role":"assistant","content":"I look","tool_calls":[{"function":{"name":"sh"}}]}"#, true),
             (r#"{"message":{"text":"I look","functionCall":{"name":"sh","args":{}}}}"#, true),
@@ -562,7 +562,7 @@ mod tests {
     #[test]
     fn a_line_names_its_call_by_a_key_for_the_call() {
         let mut recorder = Recorder::new(Header::new("json-stream", Seen { tracing: true, interaction: false }));
-        recorder.call("1", CallSaid::default());
+        recorder.call("1", CallReport::default());
         for (line, names) in [
             (r#"{"type":"progress","call_id":"1"}"#, true),
             (r#"{"type":"progress","toolCallId":1}"#, true),

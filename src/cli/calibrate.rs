@@ -185,13 +185,13 @@ fn measure(
     let mut pairs = Pairs::default();
     for label in labels {
         let Some(of) = judged.iter().find(|it| it.of == label.of) else { continue };
-        let of_criterion = of.verdicts.said.iter().find(|(criterion, _)| *criterion == label.criterion);
-        let Some((_, said)) = of_criterion else { continue };
+        let of_criterion = of.verdicts.of_criteria.iter().find(|(criterion, _)| *criterion == label.criterion);
+        let Some((_, verdict)) = of_criterion else { continue };
         let model = label.model.as_ref().unwrap_or(&of.model);
         let groups =
             [&mut all, criteria.entry(label.criterion.clone()).or_default(), models.entry(model.clone()).or_default()];
         for group in groups {
-            group.add(*said, label.says.map(|word| graded.label_passes(word)));
+            group.add(*verdict, label.says.map(|word| graded.label_passes(word)));
         }
         if let (Some(outcome), Some(people)) = (of.verdicts.outcome, label.says.and_then(LabelValue::outcome)) {
             pairs.add(outcome, people);
@@ -221,12 +221,12 @@ struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, said: CriterionVerdict, label: Option<bool>) {
+    fn add(&mut self, verdict: CriterionVerdict, label: Option<bool>) {
         match label {
-            Some(passes) => self.counts.add(said, passes),
-            None if said != CriterionVerdict::Unknown => {
+            Some(passes) => self.counts.add(verdict, passes),
+            None if verdict != CriterionVerdict::Unknown => {
                 self.decided += 1;
-                self.passed += u64::from(said == CriterionVerdict::Pass);
+                self.passed += u64::from(verdict == CriterionVerdict::Pass);
             }
             None => {}
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use super::mine::memory_size;
 use super::output::{self, Content};
 use super::run::model_script;
 use super::{CliError, complete, inputs, terminal};
@@ -44,6 +45,9 @@ pub struct CheckArgs {
     /// none
     #[arg(long, value_name = "N", requires = "audit", default_value_t = 3)]
     mutants: usize,
+    /// With --audit: memory limit of a command of set-up or of a grader, such as 4GiB (default: half the machine's)
+    #[arg(long, value_name = "SIZE", requires = "audit", value_parser = memory_size)]
+    memory: Option<u64>,
     /// Output format of --audit
     #[arg(long, value_enum, requires = "audit", default_value_t)]
     format: audit::AuditFormat,
@@ -192,7 +196,7 @@ fn read_all(paths: &[PathBuf], harnesses: &[String]) -> Result<CheckedInputs, Cl
 
 /// Writes the warnings and notes about the inputs of a run.
 fn tell_of(inputs: &inputs::Inputs) {
-    for warning in inputs.quarantines_over() {
+    for warning in inputs.ended_quarantines() {
         terminal::note(format_args!("warning: {warning}"));
     }
     for warning in inputs.cases.iter().flat_map(drafts::warnings) {
@@ -279,5 +283,5 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
         audit::AuditFormat::Table => writeln!(output::stdout(Content::Text), "{read}\n{sandbox}")?,
         audit::AuditFormat::Json => terminal::note(format_args!("{read}\n{sandbox}")),
     }
-    if args.audit { audit::run(inputs.cases, args.format, args.mutants) } else { Ok(0) }
+    if args.audit { audit::run(inputs.cases, args.format, args.mutants, args.memory) } else { Ok(0) }
 }

@@ -536,7 +536,7 @@ fn of_experiment<'a>(side: &'a Side, baseline: &str) -> Result<(Vec<ArmPair<'a>>
 /// the names of the arms without a partner.
 fn matched<'a>(old: &'a mut Side, new: &'a mut Side) -> Result<(Vec<ArmPair<'a>>, Unmatched), CliError> {
     let names = |side: &Side| side.arms.iter().map(|arm| arm.name.clone()).collect::<Vec<_>>().join(", ");
-    let (were, are) = (names(old), names(new));
+    let (old_names, new_names) = (names(old), names(new));
     // Arms are identified by name, also in the report: by the labels of their runs if these tell them apart.
     let labels_differ = old.label != new.label;
     for side in [&mut *old, &mut *new] {
@@ -553,15 +553,16 @@ fn matched<'a>(old: &'a mut Side, new: &'a mut Side) -> Result<(Vec<ArmPair<'a>>
             new.run, new.run
         )));
     }
-    if let ([was], [is]) = (old.arms.as_slice(), new.arms.as_slice()) {
-        return Ok((vec![((old, was), (new, is))], Unmatched::default()));
+    if let ([old_arm], [new_arm]) = (old.arms.as_slice(), new.arms.as_slice()) {
+        return Ok((vec![((old, old_arm), (new, new_arm))], Unmatched::default()));
     }
     let alike = |one: &Arm, other: &Arm| one.harness == other.harness && one.column == other.column;
-    let same = |arm: &Arm| old.arms.iter().find(|was| alike(was, arm));
-    let pairs: Vec<ArmPair<'a>> = new.arms.iter().filter_map(|is| Some(((old, same(is)?), (new, is)))).collect();
+    let same = |arm: &Arm| old.arms.iter().find(|old_arm| alike(old_arm, arm));
+    let pairs: Vec<ArmPair<'a>> =
+        new.arms.iter().filter_map(|new_arm| Some(((old, same(new_arm)?), (new, new_arm)))).collect();
     if pairs.is_empty() {
         return Err(CliError::unreadable(format!(
-            "the runs have no harness and model in common: {were} before, {are} now; compare runs with one each, or the \
+            "the runs have no harness and model in common: {old_names} before, {new_names} now; compare runs with one each, or the \
              models of one run with --baseline MODEL"
         )));
     }

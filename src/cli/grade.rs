@@ -79,7 +79,7 @@ struct Work {
     attempt: u32,
     /// The case and its settings, or the reason why it is missing.
     with: Result<Arc<Attempt>, String>,
-    left: Arc<StoredFiles>,
+    files: Arc<StoredFiles>,
     /// The name in messages.
     shown: String,
     /// The stored folder of the trial, whose files the derived run links. Absent for a trace file.
@@ -204,21 +204,21 @@ async fn grade_all(plan: &Plan, engine: &Arc<Engine>, jobs: usize) -> Result<Opt
         while running.len() < jobs.max(1)
             && let Some((number, work)) = waiting.next()
         {
-            let (engine, left) = (engine.clone(), work.left.clone());
+            let (engine, files) = (engine.clone(), work.files.clone());
             let (trial, count, with) = (work.trial.clone(), work.attempt, work.with.clone());
             let single = work.folder.is_none().then(|| work.shown.clone());
             running.spawn(async move {
                 let result = match with {
-                    Ok(attempt) => match regrade::grade(&engine, &attempt, &left).await {
+                    Ok(attempt) => match regrade::grade(&engine, &attempt, &files).await {
                         Ok(Outcome::Done(result)) => Ok(Some(*result)),
                         Ok(Outcome::Interrupted) => Ok(None),
                         Err(error) => match single {
                             // The user has just named the file.
                             Some(shown) => Err(format!("{shown}: {error}")),
-                            None => Ok(Some(regrade::ungraded(&trial, count, &left, &error.to_string()))),
+                            None => Ok(Some(regrade::ungraded(&trial, count, &files, &error.to_string()))),
                         },
                     },
-                    Err(why) => Ok(Some(regrade::without_case(&trial, count, &left, &why))),
+                    Err(why) => Ok(Some(regrade::without_case(&trial, count, &files, &why))),
                 };
                 (number, result)
             });
@@ -255,18 +255,18 @@ fn tell_other_prices(record: &RunRecord, results: &[TrialResult]) {
 
 /// Prints a warning for everything that a stored run does not contain, each once.
 fn tell_what_is_missing(results: &[TrialResult]) {
-    let mut told: Vec<(&Warning, usize)> = Vec::new();
+    let mut lacks: Vec<(&Warning, usize)> = Vec::new();
     for lack in results.iter().flat_map(|result| &result.warnings).filter(|warning| warning.tells_of_a_lack()) {
-        match told.iter_mut().find(|(known, _)| *known == lack) {
+        match lacks.iter_mut().find(|(known, _)| *known == lack) {
             Some((_, count)) => *count += 1,
-            None => told.push((lack, 1)),
+            None => lacks.push((lack, 1)),
         }
     }
-    for (line, count) in told.iter().take(10) {
+    for (line, count) in lacks.iter().take(10) {
         let trials = plural(*count, "trial");
         terminal::note(format_args!("note: {trials}: {line}"));
     }
-    if told.len() > 10 {
-        terminal::note(format_args!("note: and {} more; see the warnings of the results", told.len() - 10));
+    if lacks.len() > 10 {
+        terminal::note(format_args!("note: and {} more; see the warnings of the results", lacks.len() - 10));
     }
 }

@@ -72,12 +72,12 @@ pub fn run(args: &HistoryArgs) -> Result<u8, CliError> {
     let mut collector = Collector::default();
     let all = find::all(runs);
     let shown = without_replaced(&all);
-    let held = find::copies::held(&shown);
+    let holders = find::copies::holders(&shown);
     let mut seen: HashMap<&str, &Path> = HashMap::new();
     let mut is_any_read = false;
     for (path, record) in &shown {
         let run = &record.run;
-        if let Some(holder) = held.get(path.as_path()) {
+        if let Some(holder) = holders.get(path.as_path()) {
             let (path, holder) = (path.display(), holder.display());
             terminal::note(format_args!(
                 "note: {path} is left out: it is a copy of run {run}: all its results are in {holder}"

@@ -41,9 +41,9 @@ pub struct Inputs {
 
 impl Inputs {
     /// Returns a warning for each case whose quarantine is over.
-    pub fn quarantines_over(&self) -> Vec<String> {
+    pub fn ended_quarantines(&self) -> Vec<String> {
         let today = Day::today();
-        let over = self.cases.iter().filter_map(|case| {
+        let notes = self.cases.iter().filter_map(|case| {
             let until = case.quarantine.as_ref().map(|it| it.until).filter(|until| *until < today)?;
             let (id, file) = (&case.id, case.shown());
             Some(format!(
@@ -51,7 +51,7 @@ impl Inputs {
                 file.display()
             ))
         });
-        over.collect()
+        notes.collect()
     }
 }
 

@@ -174,7 +174,7 @@ fn by_name(names: &Names<'_>, name: &str) -> Result<Named, CliError> {
     let is_shard = |(_, head): &&(PathBuf, RunHead)| {
         let has_label = head.label.as_deref() == Some(name);
         // Of copies of a run, the first holds the results of the others.
-        has_label && head.ran() && head.shard.is_some() && seen.insert(head.run.clone())
+        has_label && head.has_run() && head.shard.is_some() && seen.insert(head.run.clone())
     };
     let read = |(path, _): &(PathBuf, RunHead)| {
         let record = RunFolder::open(path).record_to_read().ok()?;

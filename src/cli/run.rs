@@ -236,23 +236,23 @@ pub fn run(args: RunArgs) -> Result<u8, CliError> {
     let (mode, finished) = snapshot_mode(&args, &prepared)?;
     snapshot::during_run::tell(mode, &mut prepared.cases);
     let runtime = engine::runtime()?;
-    let done = runtime.block_on(carry_out(&args, &mut prepared));
+    let result = runtime.block_on(carry_out(&args, &mut prepared));
     // Background work that an agent's process left in the runtime must not delay the program.
     runtime.shutdown_background();
-    let ran = match done.map_err(|error| none_written(error, &args.reporters))? {
-        Ok(ran) => ran,
+    let outcome = match result.map_err(|error| none_written(error, &args.reporters))? {
+        Ok(outcome) => outcome,
         Err(error) => return Err(broken_off(&args, &prepared, &error)),
     };
-    let whole = ran.not_run == 0 && !ran.interrupted;
+    let whole = outcome.not_run == 0 && !outcome.interrupted;
     let Prepared { folder, record, cases, .. } = &prepared;
     let compared = snapshot::during_run::after_resume(mode, folder, record, cases, whole, &finished);
     // The results are reported even if snapshots fail.
     let failed = |error: CliError| SnapshotResults { unwritten: Some(error), ..SnapshotResults::default() };
     let mut snapshots = compared.unwrap_or_else(failed);
     let failed = snapshots.unwritten.take().map(CliError::after_the_start);
-    let code = report_on(&args, &prepared, &ran, snapshots, failed.as_ref()).map_err(CliError::after_the_start)?;
-    let took = begun.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
-    terminal::note(format_args!("took {}", crate::report::text::duration(took)));
+    let code = report_on(&args, &prepared, &outcome, snapshots, failed.as_ref()).map_err(CliError::after_the_start)?;
+    let elapsed = begun.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
+    terminal::note(format_args!("took {}", crate::report::text::duration(elapsed)));
     failed.map_or(Ok(code), Err)
 }
 
@@ -353,7 +353,7 @@ fn fresh(args: &RunArgs) -> Result<Option<Prepared>, CliError> {
     for note in laid::without_evals(&inputs, &trials, &asked.arms) {
         terminal::note(format_args!("note: {note}"));
     }
-    for warning in inputs.quarantines_over() {
+    for warning in inputs.ended_quarantines() {
         terminal::note(format_args!("warning: {warning}"));
     }
     for note in &inputs.notes {
@@ -368,7 +368,8 @@ fn fresh(args: &RunArgs) -> Result<Option<Prepared>, CliError> {
         }
         return Ok(None);
     }
-    surroundings::check(&inputs, &trials.iter().collect::<Vec<_>>(), experiment.is_some() || args.aa)?;
+    let is_experiment = experiment.is_some() || args.aa;
+    surroundings::check(&inputs, &trials.iter().collect::<Vec<_>>(), is_experiment, args.sandbox)?;
     make_places(args, args.label.as_deref())?;
     // Every shard resolves and records the whole plan, so that `evals merge` can compare their inputs.
     commits::resolve(&mut inputs.cases, &whole)?;
@@ -590,7 +591,7 @@ async fn carry_out(args: &RunArgs, prepared: &mut Prepared) -> Result<Result<Run
         redo: &prepared.redo,
         schedule: auto::schedule(&prepared.record),
     };
-    let ran = runner::run(&run, &mut prepared.record, |event| display.see(&event)).await;
+    let outcome = runner::run(&run, &mut prepared.record, |event| display.see(&event)).await;
     display.end();
     drop(run);
     tell_of_what_is_left();
@@ -598,7 +599,7 @@ async fn carry_out(args: &RunArgs, prepared: &mut Prepared) -> Result<Result<Run
     if let Err(error) = judges::mark_cache() {
         terminal::note(format_args!("warning: {}", error.text()));
     }
-    Ok(ran)
+    Ok(outcome)
 }
 
 /// Writes the reports of a run that cannot continue, from the trials that had finished: reports of an earlier run must not
@@ -606,20 +607,20 @@ async fn carry_out(args: &RunArgs, prepared: &mut Prepared) -> Result<Result<Run
 fn broken_off(args: &RunArgs, prepared: &Prepared, error: &RunError) -> CliError {
     let folder = &prepared.folder.path;
     if !folder.join("run.json").exists() {
-        let gone = CliError::of_the_engine(format!(
+        let loss = CliError::of_the_engine(format!(
             "{error}\nthe run cannot continue: another program removed files of its folder {}, and the results of finished trials \
              may be lost, so the run cannot be resumed; run the cases again",
             folder.display()
         ));
-        return none_written(gone, &args.reporters);
+        return none_written(loss, &args.reporters);
     }
     let again = report::commands::run_word(&prepared.record, &prepared.folder.path);
-    let told = CliError::of_the_engine(format!(
+    let failure = CliError::of_the_engine(format!(
         "{error}\nthe run cannot continue; finished trials are on disk; resume it with: evals run --resume {again}"
     ));
     let results = match prepared.folder.results_of_trials(&prepared.record) {
         Ok(results) => results,
-        Err(unreadable) => return none_written(told.and(unreadable.into()), &args.reporters),
+        Err(unreadable) => return none_written(failure.and(unreadable.into()), &args.reporters),
     };
     // The copies of results that an agent removed or changed end with this process.
     restore_results(&prepared.folder, &prepared.record, &results);
@@ -634,15 +635,15 @@ fn broken_off(args: &RunArgs, prepared: &Prepared, error: &RunError) -> CliError
     };
     let report = Report::with(Arc::new(prepared.record.clone()), results, not_run, &prepared.folder.path, beside);
     match super::report::write_all(&report, &args.reporters, Some(Format::Table)) {
-        Ok(()) => told,
-        Err(unwritten) => told.and(unwritten),
+        Ok(()) => failure,
+        Err(unwritten) => failure.and(unwritten),
     }
 }
 
 /// Returns what other programs did to `run.json` and the journal during the run.
-fn changes_of_others(ran: &RunOutcome) -> Vec<String> {
-    let record = ran.changed_record.then(|| "run.json was changed during the run; it was written again".to_owned());
-    let journal = ran.changed_journal.as_ref().map(|change| match change {
+fn changes_of_others(outcome: &RunOutcome) -> Vec<String> {
+    let record = outcome.changed_record.then(|| "run.json was changed during the run; it was written again".to_owned());
+    let journal = outcome.changed_journal.as_ref().map(|change| match change {
         JournalChange::Removed => "the journal was removed during the run; it was written again".to_owned(),
         JournalChange::Changed(aside) => format!(
             "the journal was changed during the run; it was restored, and the changed file is {}",
@@ -681,17 +682,17 @@ fn shown(paths: &[PathBuf]) -> Vec<String> {
 fn report_on(
     args: &RunArgs,
     prepared: &Prepared,
-    ran: &RunOutcome,
+    outcome: &RunOutcome,
     snapshots: SnapshotResults,
     failed: Option<&CliError>,
 ) -> Result<u8, CliError> {
-    let changes = changes_of_others(ran);
+    let changes = changes_of_others(outcome);
     changes.iter().for_each(|change| terminal::note(format_args!("warning: {change}")));
     let results = prepared.folder.results_of_trials(&prepared.record);
     let results = results.map_err(|error| none_written(CliError::from(error).after_the_start(), &args.reporters))?;
     restore_results(&prepared.folder, &prepared.record, &results);
     // An interrupted run with `--trials auto` may lack trials that no plan has yet.
-    let lacks_end = failed.is_some() || (ran.interrupted && prepared.record.options.looks.is_some());
+    let lacks_end = failed.is_some() || (outcome.interrupted && prepared.record.options.looks.is_some());
     // The end comes first: results that are newer than the journal are complete.
     let ended = if lacks_end { Ok(()) } else { prepared.folder.write_end() };
     // The reports are written in any case: reports of an earlier run must not stay in their place.
@@ -704,7 +705,7 @@ fn report_on(
         snapshots: snapshots.compared,
         notes: changes.into_iter().chain(snapshots.notes).collect(),
         root: super::report::repository(),
-        exit_code: broken_off.as_ref().map(|_| BROKEN_OFF).or(ran.interrupted.then_some(INTERRUPTED)),
+        exit_code: broken_off.as_ref().map(|_| BROKEN_OFF).or(outcome.interrupted.then_some(INTERRUPTED)),
         broken_off,
         lacks_end: false,
     };
@@ -720,37 +721,37 @@ fn report_on(
         ))),
     };
     both(kept.map_err(CliError::from), written).map_err(ended)?;
-    if ran.unknown_costs > 0 {
-        let attempts = plural(ran.unknown_costs, "attempt");
+    if outcome.unknown_costs > 0 {
+        let attempts = plural(outcome.unknown_costs, "attempt");
         terminal::note(format_args!(
             "note: the cost of {attempts} is unknown, at least in part: --max-cost counts the known cost only"
         ));
     }
-    if ran.not_run > 0 || ran.not_retried > 0 || ran.interrupted {
-        let why = ran.why.clone().unwrap_or_else(|| "interrupted".to_owned());
-        if not_run == 0 && ran.not_retried == 0 && ran.not_rerun == 0 {
+    if outcome.not_run > 0 || outcome.not_retried > 0 || outcome.interrupted {
+        let why = outcome.why.clone().unwrap_or_else(|| "interrupted".to_owned());
+        if not_run == 0 && outcome.not_retried == 0 && outcome.not_rerun == 0 {
             terminal::note(format_args!("{why}; every trial had finished"));
             return Ok(code);
         }
         let trials = |count| if count == 1 { "1 trial was".to_owned() } else { format!("{count} trials were") };
         let left = [
             (not_run, "not run"),
-            (ran.not_rerun, "not run again, so earlier results count"),
-            (ran.not_retried, "not tried again"),
+            (outcome.not_rerun, "not run again, so earlier results count"),
+            (outcome.not_retried, "not tried again"),
         ];
         let left = left.into_iter().filter(|(count, _)| *count > 0);
         let left: Vec<String> = left.map(|(count, what)| format!("{} {what}", trials(count))).collect();
         terminal::note(format_args!("{why}; {}", left.join(", ")));
         // A plain `--resume` would not rerun these trials, so the hint repeats the option.
-        let again = match args.rerun.filter(|_| ran.not_rerun > 0) {
+        let again = match args.rerun.filter(|_| outcome.not_rerun > 0) {
             Some(resume::Rerun::Errored) => " --rerun errored",
             Some(resume::Rerun::Ungraded) => " --rerun ungraded",
             Some(resume::Rerun::Failed) | None => "",
         };
         // The recorded limits hold again, so a plain `--resume` would start nothing, or end as early.
         let limits = [
-            ran.spent_all.map(|most| (most.to_string(), "--max-cost MORE")),
-            ran.time_over.map(|most| (most.to_string(), "--max-time MORE")),
+            outcome.spent_all.map(|most| (most.to_string(), "--max-cost MORE")),
+            outcome.time_over.map(|most| (most.to_string(), "--max-time MORE")),
         ];
         let (reached, more): (Vec<String>, Vec<&str>) = limits.into_iter().flatten().unzip();
         match reached.is_empty() {

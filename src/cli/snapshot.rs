@@ -98,7 +98,7 @@ enum ComparisonFormat {
 }
 
 /// The selected cells.
-struct Meant {
+struct Selection {
     placed: Vec<Placed>,
     /// The run of the cells. Absent for single traces.
     run: Option<RunFolder>,
@@ -115,9 +115,9 @@ struct Meant {
 pub fn run(args: &SnapshotArgs) -> Result<u8, CliError> {
     match &args.what {
         SnapshotCommand::Check { chosen, format } => check(chosen, *format),
-        SnapshotCommand::Review { chosen } => review::run(&meant(chosen)?),
-        SnapshotCommand::Accept { chosen, add } => accept(&meant(chosen)?, *add),
-        SnapshotCommand::Reject { chosen } => reject(&meant(chosen)?),
+        SnapshotCommand::Review { chosen } => review::run(&selection(chosen)?),
+        SnapshotCommand::Accept { chosen, add } => accept(&selection(chosen)?, *add),
+        SnapshotCommand::Reject { chosen } => reject(&selection(chosen)?),
     }
 }
 
@@ -135,21 +135,21 @@ pub fn kept(run: &RunFolder) -> Result<Vec<Compared>, CliError> {
     if path.is_file() { Ok(read_json(&path)?) } else { Ok(Vec::new()) }
 }
 
-fn meant(chosen: &Chosen) -> Result<Meant, CliError> {
-    let mut meant = if stored_traces::are_meant(&chosen.stored)? { in_traces(chosen)? } else { in_run(chosen)? };
+fn selection(chosen: &Chosen) -> Result<Selection, CliError> {
+    let mut selection = if stored_traces::are_meant(&chosen.stored)? { in_traces(chosen)? } else { in_run(chosen)? };
     if !chosen.only.is_empty() {
         let is_meant = |name: &str| chosen.only.iter().any(|glob| glob.is_match(name));
-        meant.placed.retain(|it| is_meant(&it.cell.id.to_string()));
-        meant.without_case.retain(|it| is_meant(&it.name));
-        meant.unreferenced.clear();
-        if meant.placed.is_empty() && meant.without_case.is_empty() {
+        selection.placed.retain(|it| is_meant(&it.cell.id.to_string()));
+        selection.without_case.retain(|it| is_meant(&it.name));
+        selection.unreferenced.clear();
+        if selection.placed.is_empty() && selection.without_case.is_empty() {
             return Err(CliError::unreadable("no cell matches --only; a cell is CASE/HARNESS, or CASE/HARNESS/MODEL"));
         }
     }
-    Ok(meant)
+    Ok(selection)
 }
 
-fn in_traces(chosen: &Chosen) -> Result<Meant, CliError> {
+fn in_traces(chosen: &Chosen) -> Result<Selection, CliError> {
     let case = stored_traces::case(&chosen.cases)?;
     let private = engine::temporary()?;
     let placed = trials::of_traces(&chosen.stored, &case, chosen.harness.as_deref(), private.path())?;
@@ -157,10 +157,10 @@ fn in_traces(chosen: &Chosen) -> Result<Meant, CliError> {
     let quarantined = quarantine.map(|quarantine| (case.id.clone(), in_quarantine(&case.id, quarantine)));
     let (without_case, unreferenced) = (Vec::new(), Vec::new());
     let quarantined = quarantined.into_iter().collect();
-    Ok(Meant { placed, run: None, without_case, unreferenced, named: chosen.cases.clone(), quarantined })
+    Ok(Selection { placed, run: None, without_case, unreferenced, named: chosen.cases.clone(), quarantined })
 }
 
-fn in_run(chosen: &Chosen) -> Result<Meant, CliError> {
+fn in_run(chosen: &Chosen) -> Result<Selection, CliError> {
     let [name] = chosen.stored.as_slice() else {
         return Err(CliError::unreadable("name one run, or the files of traces and their case with --case FILE"));
     };
@@ -179,18 +179,20 @@ fn in_run(chosen: &Chosen) -> Result<Meant, CliError> {
     let (placed, without_case) = trials::of_run(&run, &record, &cases, true)?;
     let unreferenced = unreferenced::of_run(&record, &cases, &placed);
     let quarantined = record.in_quarantine().map(|(case, it)| (case.id.clone(), in_quarantine(&case.id, it))).collect();
-    Ok(Meant { placed, run: Some(run), without_case, unreferenced, named: chosen.cases.clone(), quarantined })
+    Ok(Selection { placed, run: Some(run), without_case, unreferenced, named: chosen.cases.clone(), quarantined })
 }
 
 fn check(chosen: &Chosen, format: ComparisonFormat) -> Result<u8, CliError> {
-    let meant = meant(chosen)?;
-    let all = compared(&meant)?;
+    let selection = selection(chosen)?;
+    let all = compared(&selection)?;
     // Unreadable snapshots are an error of the command, even if others only differ.
-    let unread = unreadable(&meant);
-    let code = unread.as_ref().map_or_else(CliError::code, |()| exit_code(&all, &meant));
-    let quarantined = meant.quarantined.iter().filter(|(case, _)| all.iter().any(|it| it.id.case == **case));
+    let unread = unreadable(&selection);
+    let code = unread.as_ref().map_or_else(CliError::code, |()| exit_code(&all, &selection));
+    let quarantined = selection.quarantined.iter().filter(|(case, _)| all.iter().any(|it| it.id.case == **case));
     let mut notes: Vec<String> = Vec::new();
-    for note in meant.without_case.iter().map(CellWithoutCase::note).chain(quarantined.map(|(_, note)| note.clone())) {
+    for note in
+        selection.without_case.iter().map(CellWithoutCase::note).chain(quarantined.map(|(_, note)| note.clone()))
+    {
         notes.extend((!notes.contains(&note)).then_some(note));
     }
     let mut out = output::stdout(Content::json(format == ComparisonFormat::Json));
@@ -202,7 +204,8 @@ fn check(chosen: &Chosen, format: ComparisonFormat) -> Result<u8, CliError> {
             notes: &'a [String],
             exit_code: u8,
         }
-        let document = Document { snapshots: &all, unreferenced: &meant.unreferenced, notes: &notes, exit_code: code };
+        let document =
+            Document { snapshots: &all, unreferenced: &selection.unreferenced, notes: &notes, exit_code: code };
         serde_json::to_writer_pretty(&mut out, &document).map_err(std::io::Error::from)?;
         writeln!(out)?;
         return unread.map(|()| code);
@@ -210,62 +213,64 @@ fn check(chosen: &Chosen, format: ComparisonFormat) -> Result<u8, CliError> {
     let look = terminal::stdout_look();
     for one in all.iter().filter(|it| it.state != State::Same || it.note.is_some()) {
         let mut entry = snapshots::in_full(one);
-        entry.about.extend(meant.quarantined.contains_key(&one.id.case).then(|| snapshots::IN_QUARANTINE.to_owned()));
+        entry
+            .about
+            .extend(selection.quarantined.contains_key(&one.id.case).then(|| snapshots::IN_QUARANTINE.to_owned()));
         page::terminal::entry(&entry, &look, &mut out)?;
         writeln!(out)?;
     }
-    for one in &meant.unreferenced {
+    for one in &selection.unreferenced {
         writeln!(out, "unreferenced  {}", harmless(&format!("{}: {}", one.file, one.why)))?;
     }
     for note in &notes {
         writeln!(out, "note: {note}")?;
     }
-    writeln!(out, "{}", snapshots::counts(&all, meant.unreferenced.len()))?;
+    writeln!(out, "{}", snapshots::counts(&all, selection.unreferenced.len()))?;
     drop(out);
     unread.map(|()| code)
 }
 
 /// Returns an error for snapshots that cannot be read; these do not count as different.
-fn unreadable(meant: &Meant) -> Result<(), CliError> {
-    let errors = meant.placed.iter().filter_map(|it| it.accepted.as_ref().err());
+fn unreadable(selection: &Selection) -> Result<(), CliError> {
+    let errors = selection.placed.iter().filter_map(|it| it.accepted.as_ref().err());
     errors.map(CliError::unreadable).reduce(CliError::and).map_or(Ok(()), Err)
 }
 
 /// Compares every selected cell with its snapshot, and marks the cells whose new snapshot was rejected earlier.
-fn compared(meant: &Meant) -> Result<Vec<Compared>, CliError> {
-    let before = match &meant.run {
+fn compared(selection: &Selection) -> Result<Vec<Compared>, CliError> {
+    let before = match &selection.run {
         Some(run) => kept(run)?,
         None => Vec::new(),
     };
     let rejected: HashSet<&SnapshotCellId> = before.iter().filter(|it| it.rejected).map(|it| &it.id).collect();
-    let all = meant.placed.iter().map(|it| it.compared(true));
+    let all = selection.placed.iter().map(|it| it.compared(true));
     Ok(all.map(|it| Compared { rejected: it.differs && rejected.contains(&it.id), ..it }).collect())
 }
 
 /// Returns 1 if a snapshot differs, else 3 if a trial could not be compared or there was none, else 0. Cases in quarantine
 /// do not count.
-fn exit_code(all: &[Compared], meant: &Meant) -> u8 {
-    let counts = |case: &String| !meant.quarantined.contains_key(case);
+fn exit_code(all: &[Compared], selection: &Selection) -> u8 {
+    let counts = |case: &String| !selection.quarantined.contains_key(case);
     let counted: Vec<&Compared> = all.iter().filter(|it| counts(&it.id.case)).collect();
     match () {
         () if counted.iter().any(|it| it.differs) => 1,
         // Without its case, no snapshot of a cell is looked for.
-        () if meant.without_case.iter().any(|it| counts(&it.case)) => 3,
+        () if selection.without_case.iter().any(|it| counts(&it.case)) => 3,
         () if counted.is_empty() || counted.iter().any(|it| it.trials == 0 || it.passed_over > 0) => 3,
         () => 0,
     }
 }
 
-fn accept(meant: &Meant, add: bool) -> Result<u8, CliError> {
+fn accept(selection: &Selection, add: bool) -> Result<u8, CliError> {
     if in_ci() {
         return Err(CliError::unreadable("CI is set, so nothing is written; accept snapshots where you review them"));
     }
-    refuse_changed(meant)?;
-    let all = compared(meant)?;
+    refuse_changed(selection)?;
+    let all = compared(selection)?;
     let mut out = output::stdout(Content::Text);
     let mut accepted = 0;
-    for (one, placed) in all.iter().zip(&meant.placed).filter(|(one, _)| one.differs && one.trials > 0) {
-        let now = decide(meant, one, placed, Decision::Accept { beside: add })?;
+    for (one, placed) in all.iter().zip(&selection.placed).filter(|(one, _)| one.differs && one.trials > 0) {
+        let now = decide(selection, one, placed, Decision::Accept { beside: add })?;
         accepted += 1;
         writeln!(out, "{}", harmless(&format!("accepted  {}  {}", one.id, one.file)))?;
         if let Some(note) = now.note {
@@ -284,8 +289,8 @@ fn accept(meant: &Meant, add: bool) -> Result<u8, CliError> {
 
 /// Refuses cells with trials whose files were changed after grading, because such files do not show the agent's
 /// behaviour.
-fn refuse_changed(meant: &Meant) -> Result<(), CliError> {
-    for placed in &meant.placed {
+fn refuse_changed(selection: &Selection) -> Result<(), CliError> {
+    for placed in &selection.placed {
         if let Some(trial) = placed.cell.passed_over.iter().find(|it| it.changed) {
             return Err(CliError::unreadable(format!(
                 "{}: {} {}, so nothing is accepted; run the trial again, or choose other cells with --only",
@@ -296,17 +301,17 @@ fn refuse_changed(meant: &Meant) -> Result<(), CliError> {
     Ok(())
 }
 
-fn reject(meant: &Meant) -> Result<u8, CliError> {
-    if meant.run.is_none() {
+fn reject(selection: &Selection) -> Result<u8, CliError> {
+    if selection.run.is_none() {
         return Err(CliError::unreadable(
             "rejections are recorded in runs; a trace needs none, because it is not accepted by itself",
         ));
     }
-    let all = compared(meant)?;
+    let all = compared(selection)?;
     let mut out = output::stdout(Content::Text);
     let mut rejected = 0;
-    for (one, placed) in all.iter().zip(&meant.placed).filter(|(one, _)| one.differs && !one.rejected) {
-        decide(meant, one, placed, Decision::Reject)?;
+    for (one, placed) in all.iter().zip(&selection.placed).filter(|(one, _)| one.differs && !one.rejected) {
+        decide(selection, one, placed, Decision::Reject)?;
         rejected += 1;
         writeln!(out, "rejected  {}", one.id)?;
     }
@@ -324,17 +329,17 @@ enum Decision {
 }
 
 /// Carries out a decision, and stores it in the run's folder. Returns the new state of the cell.
-fn decide(meant: &Meant, one: &Compared, placed: &Placed, decision: Decision) -> Result<Compared, CliError> {
+fn decide(selection: &Selection, one: &Compared, placed: &Placed, decision: Decision) -> Result<Compared, CliError> {
     let mut now = one.clone();
     match decision {
         Decision::Accept { beside } => {
-            refuse_elsewhere(&placed.file, &meant.named, "name where the cases are with --case")?;
+            refuse_elsewhere(&placed.file, &selection.named, "name where the cases are with --case")?;
             placed.accept(beside, &mut now)?;
             now.rejected = false;
         }
         Decision::Reject => now.rejected = true,
     }
-    let Some(run) = &meant.run else { return Ok(now) };
+    let Some(run) = &selection.run else { return Ok(now) };
     let mut all = kept(run)?;
     match all.iter_mut().find(|it| it.id == now.id) {
         Some(known) => *known = now.clone(),

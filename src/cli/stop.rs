@@ -40,7 +40,7 @@ fn listen(notice: Option<&'static str>) -> watch::Receiver<bool> {
     let thread = std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() else { return };
         runtime.block_on(async {
-            let Ok(signals) = Signals::heard() else { return };
+            let Ok(signals) = Signals::subscribe() else { return };
             drop(ready);
             signals.obey(&send, notice).await;
         });
@@ -69,7 +69,7 @@ struct Signals {
 }
 
 impl Signals {
-    fn heard() -> io::Result<Self> {
+    fn subscribe() -> io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,

@@ -35,10 +35,10 @@ pub struct ViewArgs {
 pub fn run(args: &ViewArgs) -> Result<u8, CliError> {
     let (runs, run) = chosen(args)?;
     let runtime = engine::runtime()?;
-    let done = runtime.block_on(serve(args, runs, run.as_deref()));
+    let result = runtime.block_on(serve(args, runs, run.as_deref()));
     // A document that is being written must not keep the program running.
     runtime.shutdown_background();
-    done
+    result
 }
 
 /// Returns the folder of runs, and the run to open. For a run outside the usual folder, it is the folder that contains
@@ -85,9 +85,9 @@ async fn serve(args: &ViewArgs, runs: PathBuf, run: Option<&Path>) -> Result<u8,
         CliError::unreadable(format!("could not listen on 127.0.0.1:{port}: {error}{way}"))
     })?;
     let mut out = output::stdout(Content::Text);
-    let told = writeln!(out, "{}", view.url(run)).and_then(|()| out.flush());
+    let printed = writeln!(out, "{}", view.url(run)).and_then(|()| out.flush());
     drop(out);
-    ignore_closed_pipe(told)?;
+    ignore_closed_pipe(printed)?;
     if !args.no_open && !in_ci() {
         browser::open(&view.url_to_open(run));
     }

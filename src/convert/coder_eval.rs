@@ -182,8 +182,8 @@ impl Reader<'_> {
                 map.insert("setup".to_owned(), json!(setup));
             }
         }
-        let held = self.limits()?;
-        self.criteria(&held)?;
+        let conditions = self.limits()?;
+        self.criteria(&conditions)?;
         self.rest();
         Ok(())
     }
@@ -440,7 +440,7 @@ impl Reader<'_> {
         if counts("count_cache_creation")? {
             input.push_str(" + usage.cache_write_tokens");
         }
-        let (mut limits, mut held, mut times) = (Map::new(), Vec::new(), Vec::new());
+        let (mut limits, mut conditions, mut times) = (Map::new(), Vec::new(), Vec::new());
         for (key, value) in &written {
             let place = format!("run_limits.{key}");
             let positive = value.as_f64().filter(|it| *it > 0.0);
@@ -450,9 +450,9 @@ impl Reader<'_> {
                 "max_turns" => drop(limits.insert("steps".to_owned(), number(need()?))),
                 "task_timeout" | "turn_timeout" => times.push(need()?),
                 "max_usd" => drop(limits.insert("cost-usd".to_owned(), number(need()?))),
-                "max_input_tokens" => held.push(format!("{input} <= {}", number(need()?))),
-                "max_output_tokens" => held.push(format!("usage.output_tokens <= {}", number(need()?))),
-                "max_total_tokens" => held.push(format!("{input} + usage.output_tokens <= {}", number(need()?))),
+                "max_input_tokens" => conditions.push(format!("{input} <= {}", number(need()?))),
+                "max_output_tokens" => conditions.push(format!("usage.output_tokens <= {}", number(need()?))),
+                "max_total_tokens" => conditions.push(format!("{input} + usage.output_tokens <= {}", number(need()?))),
                 "max_tool_calls" => drop(limits.insert("tool-calls".to_owned(), number(need()?))),
                 "expected_turns" | "count_cached_input" | "count_cache_creation" => {}
                 "stop_early" | "stop_early_gate_threshold" => {
@@ -467,9 +467,9 @@ impl Reader<'_> {
         }
         if limits.contains_key("steps") {
             // After `max_turns` the criteria decide. Other limits, also those of a suite or of a run, fail a trial.
-            held.extend(OTHER_LIMITS.map(str::to_owned));
+            conditions.extend(OTHER_LIMITS.map(str::to_owned));
             self.note("run_limits.max_turns", AFTER_TURNS);
-            held.extend(limits.iter().filter_map(|(key, limit)| match key.as_str() {
+            conditions.extend(limits.iter().filter_map(|(key, limit)| match key.as_str() {
                 "cost-usd" => Some(format!("(!has(metrics.cost_usd) || metrics.cost_usd <= {limit})")),
                 "tool-calls" => Some(format!("metrics.tool_calls <= {limit}")),
                 _ => None,
@@ -479,11 +479,11 @@ impl Reader<'_> {
         if !limits.is_empty() {
             self.set("limits", Value::Object(limits));
         }
-        Ok(held)
+        Ok(conditions)
     }
 
     /// Sets the graders: those of the criteria, and one of the conditions of the limits.
-    fn criteria(&mut self, held: &[String]) -> Result<(), Refused> {
+    fn criteria(&mut self, conditions: &[String]) -> Result<(), Refused> {
         let ignored = self.ignored()?;
         let list = typed::list(self.at(&["success_criteria"]), "success_criteria")?.to_vec();
         let mut graders: Vec<Value> = Vec::new();
@@ -543,8 +543,8 @@ impl Reader<'_> {
                 *run = json!(format!("sh {HIDDEN}/{SCRIPT} {}", shell_word(run.as_str().unwrap_or_default())));
             }
         }
-        if !held.is_empty() {
-            let body = json!({"cel": held.join(" && "), "name": "run_limits", "gate": true});
+        if !conditions.is_empty() {
+            let body = json!({"cel": conditions.join(" && "), "name": "run_limits", "gate": true});
             graders.push(json!({"expr": restricting(body)}));
         }
         // The source runs all criteria in one environment.

@@ -260,7 +260,7 @@ impl<'a> Config<'a> {
 
     /// Writes the cases of a test: one for each prompt and each combination of variables.
     fn test(&mut self, test: &Test, defaults: &Test, prompts: &[Prompt]) {
-        let merged = test.over(defaults);
+        let merged = test.with_defaults(defaults);
         if let Some((key, why)) = merged.refused() {
             let key = format!("{}.{key}", test.key);
             self.notes.push(Note::new(&test.file, key, format!("no case was written: {why}")).on(test.line));

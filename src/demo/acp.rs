@@ -362,31 +362,31 @@ impl Stage for Voice<'_> {
         self.call_update(call, json!({"status": "in_progress"}))
     }
 
-    fn finish(&mut self, call: &Call, done: &CallOutcome) -> io::Result<()> {
+    fn finish(&mut self, call: &Call, outcome: &CallOutcome) -> io::Result<()> {
         let mut content = Vec::new();
-        if !done.text.is_empty() {
-            content.push(json!({"type": "content", "content": {"type": "text", "text": done.text}}));
+        if !outcome.text.is_empty() {
+            content.push(json!({"type": "content", "content": {"type": "text", "text": outcome.text}}));
         }
-        if let Some(terminal) = &done.terminal {
+        if let Some(terminal) = &outcome.terminal {
             content.push(json!({"type": "terminal", "terminalId": terminal}));
         }
-        for diff in &done.diffs {
+        for diff in &outcome.diffs {
             let mut block = json!({"type": "diff", "path": diff.path, "newText": diff.new});
             if let Some(old) = &diff.old {
                 block["oldText"] = json!(old);
             }
             content.push(block);
         }
-        let mut fields = json!({"status": if done.failed { "failed" } else { "completed" }, "content": content});
-        if let (Tool::Run(_), Some(exit)) = (call.tool, done.exit) {
-            fields["rawOutput"] = json!({"output": done.text});
+        let mut fields = json!({"status": if outcome.failed { "failed" } else { "completed" }, "content": content});
+        if let (Tool::Run(_), Some(exit)) = (call.tool, outcome.exit) {
+            fields["rawOutput"] = json!({"output": outcome.text});
             match (exit.code(), std::os::unix::process::ExitStatusExt::signal(&exit)) {
                 (Some(code), _) => fields["rawOutput"]["exitCode"] = json!(code),
                 (None, signal) => fields["rawOutput"]["signal"] = json!(signal),
             }
         }
         self.call_update(call, fields)?;
-        if let Some(terminal) = &done.terminal {
+        if let Some(terminal) = &outcome.terminal {
             self.request("terminal/release", json!({"terminalId": terminal}))?;
         }
         Ok(())

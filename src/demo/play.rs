@@ -53,7 +53,7 @@ pub trait Stage {
     ///
     /// # Errors
     /// Returns an error if the reader has disconnected.
-    fn finish(&mut self, call: &Call, done: &CallOutcome) -> io::Result<()>;
+    fn finish(&mut self, call: &Call, outcome: &CallOutcome) -> io::Result<()>;
 
     /// Asks the user. Returns `None` if no one can be asked, or without an answer.
     ///
@@ -121,7 +121,7 @@ pub struct Played {
     /// The usage of the turn, according to the script.
     pub spent: Spent,
     /// The last message.
-    pub last_said: Option<String>,
+    pub last_message: Option<String>,
 }
 
 /// The sums of a script's figures. A figure that the script never gives is absent.
@@ -217,7 +217,7 @@ impl Player {
                 Step::Thought(text) => stage.thought(text)?,
                 Step::Say(text) => {
                     stage.say(text)?;
-                    played.last_said = Some(text.clone());
+                    played.last_message = Some(text.clone());
                 }
                 Step::Plan(plan) => stage.plan(plan)?,
                 Step::Usage(usage) => played.spent.add(usage),
@@ -250,7 +250,7 @@ impl Player {
         match answer {
             Some(answer) if question.when.is_empty() => {
                 stage.say(&answer)?;
-                played.last_said = Some(answer);
+                played.last_message = Some(answer);
                 Ok(Flow::On)
             }
             answer => {
@@ -290,12 +290,12 @@ impl Player {
             }
             stage.begin(call)?;
             let by_client = manner.fails.is_none() && call.tool.by_client();
-            let done = match (manner.fails, if by_client { stage.by_client(call)? } else { None }) {
+            let outcome = match (manner.fails, if by_client { stage.by_client(call)? } else { None }) {
                 (Some(text), _) => CallOutcome::failed(text),
-                (None, Some(done)) => done,
+                (None, Some(outcome)) => outcome,
                 (None, None) => self.workspace.perform(call.tool, &|| stage.cancelled()),
             };
-            stage.finish(call, &done)?;
+            stage.finish(call, &outcome)?;
         }
         // Played after the round is over, because their calls form a separate step.
         for steps in otherwise {

@@ -125,7 +125,7 @@ impl Stream {
                 line.insert("terminal_reason".to_owned(), json!(reason));
             }
             None => {
-                line.insert("result".to_owned(), json!(played.last_said.as_deref().unwrap_or_default()));
+                line.insert("result".to_owned(), json!(played.last_message.as_deref().unwrap_or_default()));
                 line.insert("stop_reason".to_owned(), json!(played.stop));
                 line.insert("terminal_reason".to_owned(), json!("completed"));
             }
@@ -164,22 +164,22 @@ impl Stage for Stream {
         Ok(())
     }
 
-    fn finish(&mut self, call: &Call, done: &CallOutcome) -> io::Result<()> {
+    fn finish(&mut self, call: &Call, outcome: &CallOutcome) -> io::Result<()> {
         self.fresh = true;
-        let text = match done.exit {
+        let text = match outcome.exit {
             Some(exit) if !exit.success() => {
                 // If a signal ended the command, the code is that of a shell.
                 let code = exit
                     .code()
                     .unwrap_or_else(|| 128 + std::os::unix::process::ExitStatusExt::signal(&exit).unwrap_or(0));
-                format!("Exit code {code}\n{}", done.text)
+                format!("Exit code {code}\n{}", outcome.text)
             }
-            _ => done.text.clone(),
+            _ => outcome.text.clone(),
         };
-        let detail = if done.failed { json!(format!("Error: {text}")) } else { detail(call, done) };
+        let detail = if outcome.failed { json!(format!("Error: {text}")) } else { detail(call, outcome) };
         let mut block = json!({"type": "tool_result", "tool_use_id": call.id, "content": text});
-        if done.failed || done.exit.is_some() {
-            block["is_error"] = json!(done.failed);
+        if outcome.failed || outcome.exit.is_some() {
+            block["is_error"] = json!(outcome.failed);
         }
         self.line(&json!({
             "type": "user",
@@ -192,14 +192,13 @@ impl Stage for Stream {
 }
 
 /// Returns the details of a result that Claude Code reports besides the text.
-fn detail(call: &Call, done: &CallOutcome) -> Value {
+fn detail(call: &Call, outcome: &CallOutcome) -> Value {
     let path = call.locations.first();
-    let diff = done.diffs.first();
+    let diff = outcome.diffs.first();
     match call.tool {
         Tool::Read(_) => {
-            let lines = done.text.lines().count();
-            let file =
-                json!({"filePath": path, "content": done.text, "numLines": lines, "startLine": 1, "totalLines": lines});
+            let lines = outcome.text.lines().count();
+            let file = json!({"filePath": path, "content": outcome.text, "numLines": lines, "startLine": 1, "totalLines": lines});
             json!({"type": "text", "file": file})
         }
         Tool::Write(step) => {
@@ -227,8 +226,8 @@ fn detail(call: &Call, done: &CallOutcome) -> Value {
             "filePath": path,
             "originalFile": diff.and_then(|diff| diff.old.as_deref()),
         }),
-        Tool::Run(_) => json!({"stdout": done.text, "stderr": "", "interrupted": false, "isImage": false}),
-        Tool::Move(_) | Tool::Search(_) | Tool::Fetch(_) => json!(done.text),
+        Tool::Run(_) => json!({"stdout": outcome.text, "stderr": "", "interrupted": false, "isImage": false}),
+        Tool::Move(_) | Tool::Search(_) | Tool::Fetch(_) => json!(outcome.text),
     }
 }
 

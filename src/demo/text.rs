@@ -13,7 +13,7 @@ use super::tools::{CallOutcome, Workspace};
 /// Returns an error if the folder does not exist, or the reader has disconnected.
 pub fn play(turn: Option<&[Step]>) -> io::Result<()> {
     let mut player = Player::new(Workspace::new(Path::new(&std::env::current_dir()?))?);
-    match player.turn(turn, &mut Silence)?.last_said {
+    match player.turn(turn, &mut Silence)?.last_message {
         Some(text) => writeln!(io::stdout(), "{text}"),
         None => Ok(()),
     }

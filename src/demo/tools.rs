@@ -52,7 +52,7 @@ impl CallOutcome {
     }
 
     /// Makes the outcome of a successful call, with its result.
-    pub fn said(text: impl Into<String>) -> Self {
+    pub fn succeeded(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
 
@@ -82,7 +82,7 @@ impl Workspace {
 
     /// Carries out a call. A long call checks from time to time whether it was cancelled.
     pub fn perform(&self, tool: Tool, cancelled: &dyn Fn() -> bool) -> CallOutcome {
-        let done = match tool {
+        let outcome = match tool {
             Tool::Read(step) => self.read(step),
             Tool::Search(step) => self.search(step),
             Tool::Write(step) => self.write(&step.path, &step.text),
@@ -90,9 +90,9 @@ impl Workspace {
             Tool::Delete(step) => self.delete(&step.path),
             Tool::Move(step) => self.rename(&step.from, &step.to),
             Tool::Run(step) => self.run(step, cancelled),
-            Tool::Fetch(step) => Ok(CallOutcome::said(bounded(step.output.as_bytes(), 0))),
+            Tool::Fetch(step) => Ok(CallOutcome::succeeded(bounded(step.output.as_bytes(), 0))),
         };
-        done.unwrap_or_else(CallOutcome::failed)
+        outcome.unwrap_or_else(CallOutcome::failed)
     }
 
     fn read(&self, step: &Read) -> Result<CallOutcome, String> {
@@ -103,7 +103,7 @@ impl Workspace {
             let most = step.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
             bytes = bytes.split_inclusive(|byte| *byte == b'\n').skip(first).take(most).flatten().copied().collect();
         }
-        Ok(CallOutcome::said(bounded(&bytes, 0)))
+        Ok(CallOutcome::succeeded(bounded(&bytes, 0)))
     }
 
     fn search(&self, step: &Search) -> Result<CallOutcome, String> {
@@ -113,7 +113,11 @@ impl Workspace {
         }
         let mut found = String::new();
         self.search_in(&start, &step.pattern, &mut found);
-        Ok(CallOutcome::said(if found.is_empty() { "no matches".to_owned() } else { bounded(found.as_bytes(), 0) }))
+        Ok(CallOutcome::succeeded(if found.is_empty() {
+            "no matches".to_owned()
+        } else {
+            bounded(found.as_bytes(), 0)
+        }))
     }
 
     fn search_in(&self, path: &Path, pattern: &str, found: &mut String) {
@@ -148,8 +152,8 @@ impl Workspace {
         let old = text_of(&target).ok();
         make_parent(&target, path)?;
         fs::write(&target, text).map_err(|error| format!("{path}: {error}"))?;
-        let said = format!("wrote {} bytes to {path}", text.len());
-        Ok(CallOutcome::changed(said, self.absolute(path), old, text))
+        let result = format!("wrote {} bytes to {path}", text.len());
+        Ok(CallOutcome::changed(result, self.absolute(path), old, text))
     }
 
     fn edit(&self, step: &Edit) -> Result<CallOutcome, String> {
@@ -173,16 +177,16 @@ impl Workspace {
     fn delete(&self, path: &str) -> Result<CallOutcome, String> {
         let target = self.inside(path, false)?;
         let failed = |error: io::Error| format!("{path}: {error}");
-        let said = format!("deleted {path}");
+        let result = format!("deleted {path}");
         if fs::symlink_metadata(&target).map_err(failed)?.is_dir() {
             fs::remove_dir_all(&target).map_err(failed)?;
-            return Ok(CallOutcome::said(said));
+            return Ok(CallOutcome::succeeded(result));
         }
         let old = if target.is_symlink() { None } else { text_of(&target).ok() };
         fs::remove_file(&target).map_err(failed)?;
         Ok(match old {
-            Some(old) => CallOutcome::changed(said, self.absolute(path), Some(old), ""),
-            None => CallOutcome::said(said),
+            Some(old) => CallOutcome::changed(result, self.absolute(path), Some(old), ""),
+            None => CallOutcome::succeeded(result),
         })
     }
 
@@ -190,7 +194,7 @@ impl Workspace {
         let (source, target) = (self.inside(from, false)?, self.inside(to, false)?);
         make_parent(&target, to)?;
         fs::rename(&source, &target).map_err(|error| format!("{from} to {to}: {error}"))?;
-        Ok(CallOutcome::said(format!("moved {from} to {to}")))
+        Ok(CallOutcome::succeeded(format!("moved {from} to {to}")))
     }
 
     fn run(&self, step: &Run, cancelled: &dyn Fn() -> bool) -> Result<CallOutcome, String> {

@@ -493,8 +493,8 @@ mod tests {
     fn a_path_is_not_found_within_a_longer_name() {
         let body = json!({"messages": [{"content": "/tmp/t/workspace2 /tmp/t/workspace/x /tmp/t/workspace-old /tmp/t/workspace"}]});
         let canonical = canon("t").request(Api::OpenaiChat, "/v1/chat/completions", &body);
-        let told = canonical.body["messages"][0]["content"].as_str().unwrap();
-        assert_eq!(told, "/tmp/t/workspace2 {evals:workspace}/x /tmp/t/workspace-old {evals:workspace}");
+        let text = canonical.body["messages"][0]["content"].as_str().unwrap();
+        assert_eq!(text, "/tmp/t/workspace2 {evals:workspace}/x /tmp/t/workspace-old {evals:workspace}");
     }
 
     #[test]

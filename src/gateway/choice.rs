@@ -62,11 +62,11 @@ fn shown(turn: &Turn, number: usize, results: &[ToolResult]) -> String {
     let all: Vec<&ToolResult> = results.iter().filter(looked_at).collect();
     // The newest results say most about what happened.
     let first = all.len().saturating_sub(MAX_SHOWN_RESULTS);
-    let told: Vec<String> = all.iter().skip(first).copied().map(result_shown).collect();
-    match (told.is_empty(), first) {
+    let texts: Vec<String> = all.iter().skip(first).copied().map(result_shown).collect();
+    match (texts.is_empty(), first) {
         (true, _) => "there are none".to_owned(),
-        (false, 0) => told.join("; "),
-        (false, more) => format!("{} earlier ones; {}", more, told.join("; ")),
+        (false, 0) => texts.join("; "),
+        (false, more) => format!("{} earlier ones; {}", more, texts.join("; ")),
     }
 }
 

@@ -129,8 +129,8 @@ mod tests {
     fn a_difference_late_in_a_long_text_is_shown() {
         let old = json!("a".repeat(500) + "x");
         let new = json!("a".repeat(500) + "y");
-        let told = first(&old, &new).unwrap();
-        assert!(told.contains("ax\"") && told.contains("ay\"") && told.len() < 200, "{told}");
+        let text = first(&old, &new).unwrap();
+        assert!(text.contains("ax\"") && text.contains("ay\"") && text.len() < 200, "{text}");
     }
 
     #[test]

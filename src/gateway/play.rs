@@ -81,8 +81,8 @@ pub struct Scene<'a> {
 /// Decides the answer to a request. `before` is the number of earlier requests for this turn at the same place.
 pub fn play(script: &Script, api: Api, asked: &ModelRequest, scene: Scene<'_>, before: Before) -> Played {
     let model = |turn: Option<&Turn>| {
-        let said = turn.and_then(|turn| turn.model.as_ref()).or(script.model.as_ref());
-        said.or(asked.model.as_ref()).cloned().unwrap_or_else(|| "scripted".to_owned())
+        let scripted = turn.and_then(|turn| turn.model.as_ref()).or(script.model.as_ref());
+        scripted.or(asked.model.as_ref()).cloned().unwrap_or_else(|| "scripted".to_owned())
     };
     if is_aside(script, asked, scene.prompts) {
         return Played::of(AnswerKind::Aside, PlayedAnswer::Whole(Reply { model: model(None), ..aside(api, asked) }));
@@ -162,11 +162,11 @@ pub fn play(script: &Script, api: Api, asked: &ModelRequest, scene: Scene<'_>, b
 fn after_the_last(turns: &[Turn], results: &[ToolResult], model: &dyn Fn(Option<&Turn>) -> String) -> Played {
     let last = turns.last().and_then(|turn| choice::choose(turn, turns.len() - 1, results).ok());
     let last = last.map(|chosen| chosen.turn);
-    let said = last.filter(|last| last.calls.is_empty()).and_then(|last| last.text.clone());
+    let last_text = last.filter(|last| last.calls.is_empty()).and_then(|last| last.text.clone());
     // A model that refuses or is filtered continues to do so: agents ask again, with the refusal in the conversation.
     let refuses = |stop: &Stop| matches!(stop, Stop::Refusal | Stop::ContentFilter);
     let stop = last.map(Turn::stop).filter(refuses).unwrap_or_default();
-    let text = Some(said.unwrap_or_else(|| NEUTRAL.to_owned()));
+    let text = Some(last_text.unwrap_or_else(|| NEUTRAL.to_owned()));
     Played::of(
         AnswerKind::AfterTheLast,
         PlayedAnswer::Whole(Reply { model: model(last), text, stop, ..Reply::default() }),
@@ -238,7 +238,7 @@ fn aside(api: Api, asked: &ModelRequest) -> Reply {
 /// check of a key.
 fn is_aside(script: &Script, asked: &ModelRequest, prompts: &[String]) -> bool {
     let toolless = asked.tools.is_empty() && script.without_tools == WithoutTools::Aside;
-    toolless || asked.beside || asked.forced.is_some() || side_requests::is_said(asked, prompts, &script.aside)
+    toolless || asked.beside || asked.forced.is_some() || side_requests::is_side_request(asked, prompts, &script.aside)
 }
 
 fn refused(fault: &Fault, api: Api, model: &str) -> Option<Refusal> {

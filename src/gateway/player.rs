@@ -88,14 +88,14 @@ impl Player {
             // The dropped turns may be played again, but by then the conversation is broken.
             before.clear();
         }
-        let met = before.entry(place).or_default();
+        let earlier = before.entry(place).or_default();
         let scene = Scene { workspace: self.workspace.as_deref(), prompts: &self.prompts };
-        let played = play(&self.script, api, asked, scene, *met);
+        let played = play(&self.script, api, asked, scene, *earlier);
         if played.turn.is_some() {
             let refused = matches!(played.answer, PlayedAnswer::Refused(_));
-            *met = Before {
-                faults: if played.fault.is_some() { met.faults.saturating_add(1) } else { 0 },
-                played: met.played + usize::from(!refused),
+            *earlier = Before {
+                faults: if played.fault.is_some() { earlier.faults.saturating_add(1) } else { 0 },
+                played: earlier.played + usize::from(!refused),
             };
         }
         played

@@ -45,17 +45,17 @@ fn messages(request: &Value) -> &[Value] {
 
 /// Returns the parts of a request that the earlier request `before` does not contain.
 pub fn new_in(request: &Value, before: Option<&Value>) -> Vec<ConversationPart> {
-    let mut said = Vec::new();
+    let mut conversation = Vec::new();
     for key in OF_SYSTEM {
         let Some(now) = request.get(key) else { continue };
         if before.and_then(|before| before.get(key)) != Some(now) {
-            said.push(ConversationPart { who: "system".to_owned(), text: shortened(&texts(now)) });
+            conversation.push(ConversationPart { who: "system".to_owned(), text: shortened(&texts(now)) });
         }
     }
     for key in OF_MESSAGES {
         let Some(now) = request.get(key) else { continue };
         let Value::Array(items) = now else {
-            said.push(ConversationPart { who: "user".to_owned(), text: shortened(&texts(now)) });
+            conversation.push(ConversationPart { who: "user".to_owned(), text: shortened(&texts(now)) });
             continue;
         };
         let old = before.and_then(|before| before.get(key)).and_then(Value::as_array);
@@ -65,34 +65,37 @@ pub fn new_in(request: &Value, before: Option<&Value>) -> Vec<ConversationPart> 
             matches!(item["role"].as_str(), Some("assistant" | "model"))
                 || item["type"].as_str().is_some_and(|kind| kind == "reasoning" || kind.ends_with("_call"))
         };
-        items[same..].iter().filter(|item| same == 0 || !of_model(item)).for_each(|item| item_said(item, &mut said));
+        items[same..]
+            .iter()
+            .filter(|item| same == 0 || !of_model(item))
+            .for_each(|item| add_item(item, &mut conversation));
     }
-    said
+    conversation
 }
 
 pub fn answer(api: Api, response: &Value) -> Vec<ConversationPart> {
-    let mut said = Vec::new();
+    let mut conversation = Vec::new();
     match api {
-        Api::Anthropic => blocks(response.get("content"), "model", &mut said),
+        Api::Anthropic => blocks(response.get("content"), "model", &mut conversation),
         Api::OpenaiResponses => {
-            response["output"].as_array().into_iter().flatten().for_each(|item| item_said(item, &mut said));
+            response["output"].as_array().into_iter().flatten().for_each(|item| add_item(item, &mut conversation));
         }
         Api::OpenaiChat => {
             let choices = response["choices"].as_array().into_iter().flatten();
-            choices.for_each(|choice| item_said(&choice["message"], &mut said));
+            choices.for_each(|choice| add_item(&choice["message"], &mut conversation));
         }
         Api::Gemini => {
             let candidates = response["candidates"].as_array().into_iter().flatten();
-            candidates.for_each(|candidate| blocks(candidate["content"].get("parts"), "model", &mut said));
+            candidates.for_each(|candidate| blocks(candidate["content"].get("parts"), "model", &mut conversation));
         }
     }
-    if let Some(error) = said.is_empty().then(|| api.error_of(response)).flatten() {
-        said.push(ConversationPart { who: "error".to_owned(), text: error.message });
+    if let Some(error) = conversation.is_empty().then(|| api.error_of(response)).flatten() {
+        conversation.push(ConversationPart { who: "error".to_owned(), text: error.message });
     }
-    said
+    conversation
 }
 
-fn item_said(item: &Value, said: &mut Vec<ConversationPart>) {
+fn add_item(item: &Value, conversation: &mut Vec<ConversationPart>) {
     let role = match item["role"].as_str() {
         Some("assistant" | "model") => "model",
         Some("tool" | "function") => "result",
@@ -101,41 +104,41 @@ fn item_said(item: &Value, said: &mut Vec<ConversationPart>) {
     };
     let kind = item["type"].as_str().unwrap_or("");
     if kind.ends_with("_call") {
-        said.push(call(item));
+        conversation.push(call(item));
     } else if kind.ends_with("_output") {
-        said.push(ConversationPart { who: "result".to_owned(), text: shortened(&texts(&item["output"])) });
+        conversation.push(ConversationPart { who: "result".to_owned(), text: shortened(&texts(&item["output"])) });
     } else if kind == "reasoning" {
-        said.push(ConversationPart { who: "thought".to_owned(), text: shortened(&texts(&item["summary"])) });
+        conversation.push(ConversationPart { who: "thought".to_owned(), text: shortened(&texts(&item["summary"])) });
     } else {
         if let Some(thought) = item["reasoning_content"].as_str().filter(|it| !it.is_empty()) {
-            said.push(ConversationPart { who: "thought".to_owned(), text: shortened(thought) });
+            conversation.push(ConversationPart { who: "thought".to_owned(), text: shortened(thought) });
         }
-        blocks(item.get("content").or(item.get("parts")), role, said);
-        item["tool_calls"].as_array().into_iter().flatten().for_each(|it| said.push(call(it)));
+        blocks(item.get("content").or(item.get("parts")), role, conversation);
+        item["tool_calls"].as_array().into_iter().flatten().for_each(|it| conversation.push(call(it)));
     }
 }
 
-fn blocks(content: Option<&Value>, role: &str, said: &mut Vec<ConversationPart>) {
-    let push = |who: &str, text: String, said: &mut Vec<ConversationPart>| {
+fn blocks(content: Option<&Value>, role: &str, conversation: &mut Vec<ConversationPart>) {
+    let push = |who: &str, text: String, conversation: &mut Vec<ConversationPart>| {
         if !text.is_empty() {
-            said.push(ConversationPart { who: who.to_owned(), text: shortened(&text) });
+            conversation.push(ConversationPart { who: who.to_owned(), text: shortened(&text) });
         }
     };
     match content {
-        Some(Value::String(text)) => push(role, text.clone(), said),
+        Some(Value::String(text)) => push(role, text.clone(), conversation),
         Some(Value::Array(parts)) => {
             for part in parts {
                 let kind = part["type"].as_str().unwrap_or("");
                 if kind == "tool_use" || kind == "server_tool_use" || part.get("functionCall").is_some() {
-                    said.push(call(part.get("functionCall").unwrap_or(part)));
+                    conversation.push(call(part.get("functionCall").unwrap_or(part)));
                 } else if let Some(result) = part.get("functionResponse") {
-                    push("result", texts(&result["response"]), said);
+                    push("result", texts(&result["response"]), conversation);
                 } else if kind == "tool_result" {
-                    push("result", texts(&part["content"]), said);
+                    push("result", texts(&part["content"]), conversation);
                 } else if kind == "thinking" || part["thought"] == true {
-                    push("thought", texts(part.get("thinking").unwrap_or(&part["text"])), said);
+                    push("thought", texts(part.get("thinking").unwrap_or(&part["text"])), conversation);
                 } else {
-                    push(role, texts(part), said);
+                    push(role, texts(part), conversation);
                 }
             }
         }

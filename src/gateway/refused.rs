@@ -95,11 +95,11 @@ pub fn outcome(exchange: &Exchange, case: &CaseTexts, masker: &Masker) -> Option
     let broken = if broke_off { api.model_answer(&exchange.response) } else { None };
     let broken_text = broken.map(|answer| answer.text).filter(|text| !text.trim().is_empty());
     let asked = api.asked(&exchange.path, &exchange.request);
-    let aside = asked.beside || side_requests::is_said(&asked, &case.prompts, &case.aside);
+    let aside = asked.beside || side_requests::is_side_request(&asked, &case.prompts, &case.aside);
     let of_content = exchange.status.is_some_and(|status| OF_REQUEST.contains(&status))
         && !case.is_of_account.is_some_and(|is_of_account| is_of_account(&refusal_words(exchange, api)));
     let users = asked.users.iter().map(|(_, text)| text.as_str());
-    let texts: Vec<&str> = std::iter::once(asked.told.as_str()).chain(users).collect();
+    let texts: Vec<&str> = std::iter::once(asked.preamble.as_str()).chain(users).collect();
     let texts = texts.join("\n");
     Some(Outcome {
         answer,
@@ -133,8 +133,8 @@ fn refused(exchange: &Exchange, api: Api, masker: &Masker) -> Option<Refused> {
     if kind.is_some_and(|kind| by_gateway.contains(&kind)) {
         return None;
     }
-    let told = exchange.error.as_ref().and_then(|error| error.message.clone());
-    let message = told.or_else(|| api.error_of(&exchange.response).map(|error| error.message));
+    let error_message = exchange.error.as_ref().and_then(|error| error.message.clone());
+    let message = error_message.or_else(|| api.error_of(&exchange.response).map(|error| error.message));
     let message = message.map(|message| masker.mask(&message).into_owned());
     Some(Refused { kind, status: exchange.status, message })
 }
@@ -146,9 +146,9 @@ fn refusal_words(exchange: &Exchange, api: Api) -> String {
         Some(error) => (error.kind, error.code, error.message),
         None => {
             // Other keys may quote the request.
-            let told = ["message", "detail"].iter().find_map(|key| response.get(*key)?.as_str());
-            let told = told.or_else(|| response.as_str()).unwrap_or_default();
-            (String::new(), String::new(), told.to_owned())
+            let text = ["message", "detail"].iter().find_map(|key| response.get(*key)?.as_str());
+            let text = text.or_else(|| response.as_str()).unwrap_or_default();
+            (String::new(), String::new(), text.to_owned())
         }
     };
     format!("{kind} {code} {}", first_chars(&message, MAX_MESSAGE_CHARS))
@@ -208,17 +208,19 @@ impl Refused {
 
     /// Returns the reason in words.
     pub(super) fn why(&self) -> String {
-        let said = self.message.as_deref().map(|said| first_chars(said.trim(), MAX_MESSAGE_CHARS));
-        let said = said.filter(|said| !said.is_empty());
-        let otherwise = |text: &str| said.unwrap_or(text).to_owned();
+        let message = self.message.as_deref().map(|message| first_chars(message.trim(), MAX_MESSAGE_CHARS));
+        let message = message.filter(|message| !message.is_empty());
+        let otherwise = |text: &str| message.unwrap_or(text).to_owned();
         match (self.kind, self.status) {
             (Some(FailureKind::Closed), _) => "no answer came before the agent closed the connection".to_owned(),
             (Some(FailureKind::Cut), _) => {
-                said.map_or("the answer broke off".to_owned(), |said| format!("the answer broke off: {said}"))
+                message.map_or("the answer broke off".to_owned(), |message| format!("the answer broke off: {message}"))
             }
             (Some(FailureKind::Key | FailureKind::Unreachable), _) | (_, None) => otherwise("there was no answer"),
             (_, Some(200..300)) => otherwise("the response holds no answer of a model"),
-            (_, Some(status)) => said.map_or(format!("status {status}"), |said| format!("status {status}: {said}")),
+            (_, Some(status)) => {
+                message.map_or(format!("status {status}"), |message| format!("status {status}: {message}"))
+            }
         }
     }
 }

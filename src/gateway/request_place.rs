@@ -34,7 +34,7 @@ impl RequestPlace {
     pub fn of(asked: &ModelRequest, request: &Value) -> Self {
         let offers = !asked.tools.is_empty() || asked.functions;
         let mut kind = DefaultHasher::new();
-        (!offers).then(|| first_chars(&asked.told, HEAD)).hash(&mut kind);
+        (!offers).then(|| first_chars(&asked.preamble, HEAD)).hash(&mut kind);
         let previous = request["previous_response_id"].as_str().map(str::to_owned);
         let mut so_far = DefaultHasher::new();
         previous.hash(&mut so_far);

@@ -46,7 +46,7 @@ const MAX_REQUEST_BYTES: usize = 256 << 20;
 
 /// The time for which a request beyond a limit is held, so that the engine ends the session before the agent sees an
 /// error.
-const HELD: Duration = Duration::from_secs(1);
+const REFUSAL_DELAY: Duration = Duration::from_secs(1);
 
 /// The longest time until the connections of an agent that has ended are closed and their requests are logged.
 const SETTLES: Duration = Duration::from_secs(1);
@@ -404,7 +404,7 @@ impl Shared {
                     }
                     if let Some(budget) = &self.guard.budget {
                         budget.exceeded.send_replace(Some((key, limit.clone())));
-                        tokio::time::sleep(HELD).await;
+                        tokio::time::sleep(REFUSAL_DELAY).await;
                     }
                     return refuse(pending, api, 400, FailureKind::Limit, message);
                 }
@@ -519,28 +519,28 @@ fn scripted(mut pending: Pending, player: &Player, api: Option<Api>, asking: &As
 }
 
 fn scripted_answer(mut pending: Pending, player: &Player, api: Api, asking: &Asking, n: u64) -> Response {
-    let said = player.answer(api, &asking.path, &asking.json, n);
+    let answer = player.answer(api, &asking.path, &asking.json, n);
     let query = asking.path.split_once('?').map_or("", |(_, query)| query);
     let asked = api.asked(&asking.path, &asking.json);
-    let kind = match &said.events {
+    let kind = match &answer.events {
         Some(_) if asked.stream => stream_kind(api.stream_options(query, &asked).as_list),
         _ => "application/json",
     };
     let mut headers = Vec::new();
-    if let Some(ms) = said.retry_after_ms {
+    if let Some(ms) = answer.retry_after_ms {
         headers.push((header::RETRY_AFTER, HeaderValue::from(ms.div_ceil(1000))));
         headers.push((HeaderName::from_static("retry-after-ms"), HeaderValue::from(ms)));
     }
     if let Some(exchange) = pending.exchange() {
-        exchange.status = Some(said.status);
+        exchange.status = Some(answer.status);
         exchange.headers = kept(&headers.iter().cloned().collect());
-        exchange.script = Some(said.line);
+        exchange.script = Some(answer.line);
     }
-    let broken = said.events.is_some() && said.breaks;
-    let known = (!broken).then(|| said.whole.clone());
-    let all = said.events.unwrap_or_else(|| vec![said.whole.to_string()]);
-    let pieces = Pieces { all, cut: said.cut, pace: said.pace };
-    let status = StatusCode::from_u16(said.status).unwrap_or(StatusCode::BAD_REQUEST);
+    let broken = answer.events.is_some() && answer.breaks;
+    let known = (!broken).then(|| answer.whole.clone());
+    let all = answer.events.unwrap_or_else(|| vec![answer.whole.to_string()]);
+    let pieces = Pieces { all, cut: answer.cut, pace: answer.pace };
+    let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::BAD_REQUEST);
     respond_with(status, kind, headers, Tee::body(pieces.source(), pending, known, kind))
 }
 
@@ -550,8 +550,8 @@ async fn pass_on(mut pending: Pending, upstream: &Upstream, api: Api, asking: As
         exchange.source = Source::Upstream;
     }
     let outgoing = Outgoing { method: asking.method, path: asking.path, headers: asking.headers, body: asking.body };
-    let came = match upstream.send(api, outgoing).await {
-        Ok(came) => came,
+    let upstream_answer = match upstream.send(api, outgoing).await {
+        Ok(upstream_answer) => upstream_answer,
         Err(error) => {
             let (status, kind) = match error {
                 SendError::NoKey(_) => (401, FailureKind::Key),
@@ -560,19 +560,24 @@ async fn pass_on(mut pending: Pending, upstream: &Upstream, api: Api, asking: As
             return refuse(pending, api, status, kind, format!("the gateway: {error}"));
         }
     };
-    let status = came.status();
-    let kind = came.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("").to_owned();
+    let status = upstream_answer.status();
+    let kind = upstream_answer
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok())
+        .unwrap_or("")
+        .to_owned();
     if let Some(exchange) = pending.exchange() {
         exchange.status = Some(status.as_u16());
-        exchange.headers = kept(came.headers());
+        exchange.headers = kept(upstream_answer.headers());
     }
-    let headers = came.headers().clone();
+    let headers = upstream_answer.headers().clone();
     let encoding = encoding::name_of(&headers);
     let source: tee::Source = if status.is_success() {
-        Box::pin(Received(came.bytes_stream()))
+        Box::pin(Received(upstream_answer.bytes_stream()))
     } else {
         // The words of an error are kept even if the agent does not read them.
-        match came.bytes().await {
+        match upstream_answer.bytes().await {
             Ok(bytes) => {
                 pending.received(&kind, &encoding, &bytes);
                 Pieces::bytes(bytes)

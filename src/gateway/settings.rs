@@ -57,7 +57,7 @@ impl Settings {
     }
 
     /// Records that a trial of an earlier part of the run recorded a cassette.
-    pub fn was_kept(&self, trial: u32, file: PathBuf) {
+    pub fn note_recorded(&self, trial: u32, file: PathBuf) {
         let mut recorded = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
         let number = recorded.entry(file).or_insert(trial);
         *number = trial.min(*number);

@@ -29,13 +29,13 @@ static TITLE: LazyLock<Option<Regex>> = LazyLock::new(|| {
 
 /// Returns true if a pattern is found in the instructions of a request, or in its last user message.
 pub(super) fn matches(asked: &ModelRequest, patterns: &[Pattern]) -> bool {
-    patterns.iter().any(|pattern| pattern.is_match(&asked.told) || pattern.is_match(&asked.last))
+    patterns.iter().any(|pattern| pattern.is_match(&asked.preamble) || pattern.is_match(&asked.last))
 }
 
 /// Returns true if the texts of a request show that it is outside the conversation, or if its token limit is too low
 /// for a useful answer.
-pub(super) fn is_said(asked: &ModelRequest, prompts: &[String], more: &[Pattern]) -> bool {
-    let says = |found: &dyn Fn(&str) -> bool| found(&asked.told) || found(&asked.last);
+pub(super) fn is_side_request(asked: &ModelRequest, prompts: &[String], more: &[Pattern]) -> bool {
+    let says = |found: &dyn Fn(&str) -> bool| found(&asked.preamble) || found(&asked.last);
     asked.most == Some(1)
         || SAID_ASIDE.iter().any(|words| says(&|text| text.contains(words)))
         || matches(asked, more)
@@ -47,7 +47,7 @@ fn asks_for_title(asked: &ModelRequest, prompts: &[String]) -> bool {
     if prompts.is_empty() || asked.model_turns > 0 {
         return false;
     }
-    let own = prompts.iter().fold(asked.told.clone(), |told, prompt| told.replace(prompt.trim(), " "));
+    let own = prompts.iter().fold(asked.preamble.clone(), |text, prompt| text.replace(prompt.trim(), " "));
     own.len() <= MAX_TITLE_REQUEST_BYTES && TITLE.as_ref().is_some_and(|title| title.is_match(&own))
 }
 
@@ -74,7 +74,7 @@ pub(super) fn turns_since_prompt(asked: &ModelRequest, prompts: &[String]) -> Op
 /// Returns true if the user's messages since the model's last turn contain a prompt of the case, or the instructions of
 /// a conversation that begins.
 pub(super) fn hands_prompt(asked: &ModelRequest, prompts: &[String]) -> bool {
-    holds_prompt(&asked.last, prompts) || (asked.model_turns == 0 && holds_prompt(&asked.told, prompts))
+    holds_prompt(&asked.last, prompts) || (asked.model_turns == 0 && holds_prompt(&asked.preamble, prompts))
 }
 
 /// Returns true if a text contains a prompt of the case.
@@ -107,7 +107,7 @@ mod tests {
     fn asked(users: &[(usize, &str)], model_turns: usize) -> ModelRequest {
         let users: Vec<(usize, String)> = users.iter().map(|(turns, text)| (*turns, (*text).to_owned())).collect();
         let opening = users.first().map(|(_, text)| text.clone()).unwrap_or_default();
-        ModelRequest { told: opening.clone(), opening, users, model_turns, ..ModelRequest::default() }
+        ModelRequest { preamble: opening.clone(), opening, users, model_turns, ..ModelRequest::default() }
     }
 
     #[test]
@@ -135,16 +135,16 @@ mod tests {
     #[test]
     fn a_request_for_a_title_is_told_by_its_own_words() {
         let prompts = ["Write a title for the chat page.".to_owned()];
-        for (told, is_aside) in [
+        for (text, is_aside) in [
             ("Generate a short title for this conversation:\nWrite a title for the chat page.", true),
             ("You are a title generator. You output only a title.\nWrite a title for the chat page.", true),
             ("Write a title for the chat page.", false),
             ("You are a coding agent.\nWrite a title for the chat page.", false),
         ] {
-            let asked = ModelRequest { told: told.to_owned(), ..ModelRequest::default() };
-            assert_eq!(is_said(&asked, &prompts, &[]), is_aside, "{told}");
+            let asked = ModelRequest { preamble: text.to_owned(), ..ModelRequest::default() };
+            assert_eq!(is_side_request(&asked, &prompts, &[]), is_aside, "{text}");
         }
         let quota = ModelRequest { most: Some(1), ..ModelRequest::default() };
-        assert!(is_said(&quota, &prompts, &[]));
+        assert!(is_side_request(&quota, &prompts, &[]));
     }
 }

@@ -82,10 +82,10 @@ impl Tape {
             .max_by(|one, other| one.0.total_cmp(&other.0).then(other.1.cmp(&one.1)));
         let Some((_, at, entry)) = nearest else { return Miss { nearest: None } };
         let of_path = difference::first(&Value::from(entry.path.as_str()), &Value::from(path))
-            .map(|told| told.replacen("``", "the path", 1));
+            .map(|difference| difference.replacen("``", "the path", 1));
         let old = self.compared.get(at).unwrap_or(&Value::Null);
-        let told = of_path.or_else(|| difference::first(old, body));
-        Miss { nearest: Some((entry.n, told.map_or(Difference::PlayedBefore, Difference::At))) }
+        let difference = of_path.or_else(|| difference::first(old, body));
+        Miss { nearest: Some((entry.n, difference.map_or(Difference::PlayedBefore, Difference::At))) }
     }
 }
 
@@ -93,8 +93,8 @@ impl std::fmt::Display for Miss {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.nearest {
             None => f.write_str("the cassette has no entry for this kind of request"),
-            Some((n, Difference::At(told))) => {
-                write!(f, "the cassette has no such request; nearest is entry {n}: {told}")
+            Some((n, Difference::At(difference))) => {
+                write!(f, "the cassette has no such request; nearest is entry {n}: {difference}")
             }
             Some((n, Difference::PlayedBefore)) => {
                 write!(f, "the agent sends the request of entry {n} more often than it was recorded")
@@ -183,8 +183,8 @@ mod tests {
         let mut tape = Tape::new(cassette, &canon);
         assert_eq!(ask(&mut tape, &canon, other.clone()).unwrap(), "\"busy\"");
         assert_eq!(ask(&mut tape, &canon, other.clone()).unwrap(), "\"hello\"");
-        let told = ask(&mut tape, &canon, other).unwrap_err();
-        assert!(told.contains("entry") && told.contains("one more"), "{told}");
+        let error = ask(&mut tape, &canon, other).unwrap_err();
+        assert!(error.contains("entry 1 more often than it was recorded"), "{error}");
         assert_eq!(tape.left(), [3]);
     }
 
@@ -194,9 +194,9 @@ mod tests {
         let ask_for = |text: &str| json!({"model": "m", "messages": [{"role": "user", "content": text}]});
         let entries = vec![entry(1, ask_for("write a poem"), "a"), entry(2, ask_for("read the file a.txt"), "b")];
         let mut tape = Tape::new(Cassette { header: Header::default(), entries }, &canon);
-        let told = ask(&mut tape, &canon, ask_for("read the file b.txt")).unwrap_err();
+        let error = ask(&mut tape, &canon, ask_for("read the file b.txt")).unwrap_err();
         assert_eq!(
-            told,
+            error,
             "the cassette has no such request; nearest is entry 2: `messages[0].content` was \
              \"read the file a.txt\", and is \"read the file b.txt\" now"
         );

@@ -13,7 +13,7 @@ pub(super) struct Conversation {
     /// The user's messages before the model's first turn.
     pub opening: String,
     /// The user's messages before the model's first turn, and the instructions.
-    pub told: String,
+    pub preamble: String,
     /// The user's messages since the model's last turn.
     pub last: String,
     users: Vec<(usize, String)>,
@@ -28,9 +28,9 @@ impl Conversation {
         ModelRequest {
             model_turns: self.model_turns,
             results: self.results,
-            folder: folder(&self.told),
+            folder: folder(&self.preamble),
             opening: self.opening,
-            told: self.told,
+            preamble: self.preamble,
             last: self.last,
             users: self.users,
             numbered: self.numbered,
@@ -60,14 +60,14 @@ impl Conversation {
         push(&mut self.last, text);
         if !self.begun {
             push(&mut self.opening, text);
-            push(&mut self.told, text);
+            push(&mut self.preamble, text);
         }
     }
 
     /// Adds instructions of the agent.
     pub fn system(&mut self, text: &str) {
         if !self.begun {
-            push(&mut self.told, text);
+            push(&mut self.preamble, text);
         }
     }
 
@@ -135,33 +135,33 @@ mod tests {
 
     #[test]
     fn turns_are_counted_however_the_items_stand() {
-        let mut said = Conversation::default();
-        said.system("be good");
-        said.user("do it");
-        said.model([]);
-        said.model(["call_scripted_0_0"]);
-        said.result(Some("call_scripted_0_0"), "one".to_owned(), None);
-        said.model(["call_scripted_0_1"]);
-        said.result(None, "two".to_owned(), Some(true));
+        let mut conversation = Conversation::default();
+        conversation.system("be good");
+        conversation.user("do it");
+        conversation.model([]);
+        conversation.model(["call_scripted_0_0"]);
+        conversation.result(Some("call_scripted_0_0"), "one".to_owned(), None);
+        conversation.model(["call_scripted_0_1"]);
+        conversation.result(None, "two".to_owned(), Some(true));
         let result = |numbered, call, text: &str, failed| {
             let text = text.to_owned();
             ToolResult { turn: Some(0), numbered, call, text, failed }
         };
-        assert_eq!(said.model_turns, 1);
-        assert_eq!(said.results, [result(true, 0, "one", None), result(false, 1, "two", Some(true))]);
-        said.model([]);
-        said.user("and more");
-        assert_eq!(said.model_turns, 2);
-        assert_eq!(said.opening, "do it");
-        assert_eq!(said.told, "be good\ndo it");
+        assert_eq!(conversation.model_turns, 1);
+        assert_eq!(conversation.results, [result(true, 0, "one", None), result(false, 1, "two", Some(true))]);
+        conversation.model([]);
+        conversation.user("and more");
+        assert_eq!(conversation.model_turns, 2);
+        assert_eq!(conversation.opening, "do it");
+        assert_eq!(conversation.preamble, "be good\ndo it");
     }
 
     #[test]
     fn what_was_left_out_of_a_conversation_is_known_by_the_ids() {
-        let mut said = Conversation::default();
-        said.user("in short: three things were done");
-        said.model(["toolu_scripted_6_0"]);
-        said.result(Some("toolu_scripted_6_0"), String::new(), None);
-        assert_eq!(said.model_turns, 7);
+        let mut conversation = Conversation::default();
+        conversation.user("in short: three things were done");
+        conversation.model(["toolu_scripted_6_0"]);
+        conversation.result(Some("toolu_scripted_6_0"), String::new(), None);
+        assert_eq!(conversation.model_turns, 7);
     }
 }

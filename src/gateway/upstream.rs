@@ -459,8 +459,8 @@ mod tests {
         assert_eq!(keyed(&with, Api::Anthropic, "no-key/1.0").unwrap(), "no-key/1.0");
         let path = with.path_with_key(&with.gemini, "/no-key/models?alt=sse&x=no-key2").ok();
         assert_eq!(path.as_deref(), Some("/no-key/models?alt=sse&x=no-key2"));
-        let told = keyed(&with, Api::OpenaiChat, "Bearer no-key").unwrap_err();
-        assert_eq!(told, "no key for this service: set OPENAI_API_KEY");
+        let error = keyed(&with, Api::OpenaiChat, "Bearer no-key").unwrap_err();
+        assert_eq!(error, "no key for this service: set OPENAI_API_KEY");
     }
 
     #[test]

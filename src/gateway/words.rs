@@ -17,8 +17,8 @@ static FOLDER: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 
 /// Returns the agent's working directory, as stated.
-pub(super) fn folder(told: &str) -> Option<String> {
-    let found = FOLDER.as_ref()?.captures(told)?;
+pub(super) fn folder(text: &str) -> Option<String> {
+    let found = FOLDER.as_ref()?.captures(text)?;
     found.iter().skip(1).flatten().next().map(|folder| folder.as_str().trim().to_owned())
 }
 
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn agents_tell_their_folder_in_several_ways() {
-        for told in [
+        for text in [
             "# Environment\n - Primary working directory: /w/x y\n - Is a git repository: false",
             "<environment_context>\n  <cwd>/w/x y</cwd>\n",
             "* Current working directory: /w/x y\n* Git",
@@ -104,7 +104,7 @@ mod tests {
             "- **Workspace Directories:**\n  - /w/x y\n- **Dir",
             "The current working directory is `/w/x y`.",
         ] {
-            assert_eq!(folder(told).as_deref(), Some("/w/x y"), "{told}");
+            assert_eq!(folder(text).as_deref(), Some("/w/x y"), "{text}");
         }
         assert_eq!(folder("nothing of the kind"), None);
     }

@@ -16,7 +16,7 @@ use crate::matcher::{Matcher, Speaker};
 use crate::values::NameGlob;
 use crate::yaml::forms::{self, Forms, deserialize_forms};
 use crate::yaml::lists::OneOrList;
-use crate::yaml::lists::said;
+use crate::yaml::lists::not_null;
 
 /// The names of the supported assertions.
 pub const WORDS: [&str; 4] =
@@ -114,11 +114,11 @@ deserialize_forms!([T: Deserialize<'de>] Written<T>, deserialize_any);
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Step {
-    #[serde(rename = "type", deserialize_with = "said")]
+    #[serde(rename = "type", deserialize_with = "not_null")]
     kind: Option<String>,
-    #[serde(deserialize_with = "said")]
+    #[serde(deserialize_with = "not_null")]
     name: Option<String>,
-    #[serde(deserialize_with = "said")]
+    #[serde(deserialize_with = "not_null")]
     pattern: Option<String>,
 }
 
@@ -138,25 +138,25 @@ impl<'de> Deserialize<'de> for NameOrStep {
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Fields {
-    #[serde(rename = "type", deserialize_with = "said")]
+    #[serde(rename = "type", deserialize_with = "not_null")]
     kind: Option<String>,
-    #[serde(deserialize_with = "said")]
+    #[serde(deserialize_with = "not_null")]
     name: Option<String>,
-    #[serde(deserialize_with = "said")]
+    #[serde(deserialize_with = "not_null")]
     pattern: Option<String>,
-    #[serde(deserialize_with = "said")]
+    #[serde(deserialize_with = "not_null")]
     min: Option<u64>,
-    #[serde(deserialize_with = "said")]
+    #[serde(deserialize_with = "not_null")]
     max: Option<u64>,
-    #[serde(deserialize_with = "said")]
+    #[serde(deserialize_with = "not_null")]
     args: Option<Map<String, Value>>,
-    #[serde(deserialize_with = "said")]
+    #[serde(deserialize_with = "not_null")]
     arguments: Option<Map<String, Value>>,
-    #[serde(deserialize_with = "said")]
+    #[serde(deserialize_with = "not_null")]
     mode: Option<String>,
-    #[serde(deserialize_with = "said")]
+    #[serde(deserialize_with = "not_null")]
     ignore: Option<OneOrList<String>>,
-    #[serde(deserialize_with = "said")]
+    #[serde(deserialize_with = "not_null")]
     steps: Option<Vec<NameOrStep>>,
 }
 
@@ -164,7 +164,7 @@ impl Fields {
     /// Refuses keys that this assertion does not take.
     fn only(&self, taken: &[&str]) -> Result<(), String> {
         let Self { kind, name, pattern, min, max, args, arguments, mode, ignore, steps } = self;
-        let said = [
+        let keys = [
             ("type", kind.is_some()),
             ("name", name.is_some()),
             ("pattern", pattern.is_some()),
@@ -176,7 +176,7 @@ impl Fields {
             ("ignore", ignore.is_some()),
             ("steps", steps.is_some()),
         ];
-        match said.iter().find(|(key, said)| *said && !taken.contains(key)) {
+        match keys.iter().find(|(key, is_present)| *is_present && !taken.contains(key)) {
             Some((key, _)) => Err(format!("takes no `{key}`; it takes {}", taken.join(", "))),
             None => Ok(()),
         }

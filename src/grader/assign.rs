@@ -12,15 +12,15 @@ pub fn assign(wants: &[Want<'_>]) -> Vec<Option<Vec<u64>>> {
     let mut order: Vec<usize> = (0..wants.len()).collect();
     order.sort_by_key(|n| wants[*n].demand);
     let mut owner: HashMap<u64, usize> = HashMap::new();
-    let mut met = vec![false; wants.len()];
+    let mut is_met = vec![false; wants.len()];
     for want in order {
         let before = owner.clone();
-        met[want] = (0..wants[want].demand).all(|_| augment(want, wants, &mut owner, &mut vec![false; wants.len()]));
-        if !met[want] {
+        is_met[want] = (0..wants[want].demand).all(|_| augment(want, wants, &mut owner, &mut vec![false; wants.len()]));
+        if !is_met[want] {
             owner = before;
         }
     }
-    let mut given: Vec<Option<Vec<u64>>> = met.iter().map(|met| met.then(Vec::new)).collect();
+    let mut given: Vec<Option<Vec<u64>>> = is_met.iter().map(|is_met| is_met.then(Vec::new)).collect();
     for (call, want) in owner {
         if let Some(calls) = &mut given[want] {
             calls.push(call);
@@ -106,8 +106,8 @@ mod tests {
         #[test]
         fn one_call_each_is_a_maximum_matching(candidates in graph()) {
             let demands = vec![1; candidates.len()];
-            let met = wants(&candidates, &demands).into_iter().flatten().count();
-            prop_assert_eq!(met, brute(&candidates, &demands, &mut Vec::new()));
+            let size = wants(&candidates, &demands).into_iter().flatten().count();
+            prop_assert_eq!(size, brute(&candidates, &demands, &mut Vec::new()));
         }
 
         #[test]

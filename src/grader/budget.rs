@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::checks::Checks;
 use crate::reason_text;
 use crate::yaml::forms::{Forms, ParsedNumber, deserialize_forms};
-use crate::yaml::lists::said;
+use crate::yaml::lists::not_null;
 use async_trait::async_trait;
 
 use super::{Evidence, Findings, GraderSpec, Needs, Observer};
@@ -171,31 +171,31 @@ impl<T: JsonSchema> JsonSchema for Limit<T> {
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{cost-usd: 1}`")]
 pub struct Budget {
     /// Cost in US dollars.
-    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<Limit<f64>>,
     /// All tokens, including cached ones.
-    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub tokens: Option<Limit<u64>>,
     /// Input tokens, without cached ones.
-    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<Limit<u64>>,
     /// Output tokens, including thoughts.
-    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<Limit<u64>>,
     /// Tool calls, including failed ones and those of sub-agents.
-    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub tool_calls: Option<Limit<u64>>,
     /// Steps: rounds of tool calls.
-    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub steps: Option<Limit<u64>>,
     /// Prompts of the user.
-    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub turns: Option<Limit<u64>>,
     /// Time from the first prompt to the answer.
-    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub time: Option<Limit<Time>>,
     /// The minimum value that passes. The value is the mean over the limits. Default: 1.
-    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub min: Option<Fraction>,
 }
 
@@ -261,14 +261,14 @@ struct BudgetObserver {
 #[derive(Default)]
 struct Counter {
     count: u64,
-    over_at: Option<u64>,
+    exceeded_at: Option<u64>,
 }
 
 impl Counter {
     fn add(&mut self, limit: Option<u64>, seq: u64) {
         self.count += 1;
         if limit.is_some_and(|limit| self.count > limit) {
-            self.over_at.get_or_insert(seq);
+            self.exceeded_at.get_or_insert(seq);
         }
     }
 }
@@ -338,14 +338,14 @@ impl BudgetObserver {
         for (key, limit, counter) in [("tool-calls", limits.tool_calls, &calls), ("steps", limits.steps, &steps)] {
             match limit {
                 Some(_) if !traced => checks.unknown(format!("the harness shows no tool calls (`{key}`)")),
-                Some(limit) => within(&mut checks, key, Amount::Exact(counter.count), limit, counter.over_at),
+                Some(limit) => within(&mut checks, key, Amount::Exact(counter.count), limit, counter.exceeded_at),
                 None => {}
             }
         }
         match limits.turns {
             // Some recordings do not contain the prompts, and every session has at least one.
             Some(_) if turns.count == 0 => checks.unknown("the trace shows no prompt of the user (`turns`)"),
-            Some(limit) => within(&mut checks, "turns", Amount::Exact(turns.count), limit, turns.over_at),
+            Some(limit) => within(&mut checks, "turns", Amount::Exact(turns.count), limit, turns.exceeded_at),
             None => {}
         }
         if let Some(limit) = limits.time {
@@ -354,15 +354,15 @@ impl BudgetObserver {
                 Some(ms) => {
                     let stopped_ms = evidence.header.stopped_ms.unwrap_or_default();
                     let (share, best) = (limit.share_of_time(ms), limit.share_of_time(ms.saturating_sub(stopped_ms)));
-                    let [took, stopped] = [ms, stopped_ms].map(|ms| Time(std::time::Duration::from_millis(ms)));
+                    let [duration, stopped] = [ms, stopped_ms].map(|ms| Time(std::time::Duration::from_millis(ms)));
                     let doubt = || {
                         format!(
-                            "it took {took}, limit {limit}, but evals itself was stopped for {stopped} of this time, in \
+                            "it took {duration}, limit {limit}, but evals itself was stopped for {stopped} of this time, in \
                              which the agent may have worked (`time`)"
                         )
                     };
                     if best == share {
-                        checks.partly(share, format!("it took {took}, {} {limit}", word(share)), stop_at);
+                        checks.partly(share, format!("it took {duration}, {} {limit}", word(share)), stop_at);
                     } else if best == Fraction::ONE {
                         checks.unknown(doubt());
                     } else {
@@ -375,10 +375,10 @@ impl BudgetObserver {
     }
 }
 
-fn within(checks: &mut Checks, key: &str, figure: Amount<u64>, limit: Limit<u64>, over_at: Option<u64>) {
+fn within(checks: &mut Checks, key: &str, figure: Amount<u64>, limit: Limit<u64>, exceeded_at: Option<u64>) {
     let share = limit.share_of_count(figure.value());
-    let over_at = over_at.filter(|_| share < Fraction::ONE);
-    hold(checks, figure.is_exact(), share, format!("{key} {figure}, {} {limit}", word(share)), over_at);
+    let exceeded_at = exceeded_at.filter(|_| share < Fraction::ONE);
+    hold(checks, figure.is_exact(), share, format!("{key} {figure}, {} {limit}", word(share)), exceeded_at);
 }
 
 /// Records the score of a limit. A lower bound can exceed a limit, but never shows that the limit was kept.

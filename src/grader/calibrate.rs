@@ -58,7 +58,7 @@ pub trait JudgedSession: Send {
 
 #[derive(Debug, Default)]
 pub struct Verdicts {
-    pub said: Vec<(String, CriterionVerdict)>,
+    pub of_criteria: Vec<(String, CriterionVerdict)>,
     /// The outcome of a comparison.
     pub outcome: Option<PairOutcome>,
     /// Each judge's outcome in each order.

@@ -179,9 +179,9 @@ impl Checks {
 
 fn joined<'a>(reasons: impl Iterator<Item = &'a str>) -> String {
     let mut reasons = reasons;
-    let told: Vec<String> = reasons.by_ref().take(REASONS).map(|reason| reason_text::short(reason, LENGTH)).collect();
+    let shown: Vec<String> = reasons.by_ref().take(REASONS).map(|reason| reason_text::short(reason, LENGTH)).collect();
     match reasons.count() {
-        0 => told.join("; "),
-        more => format!("{}; and {}", told.join("; "), plural(more as u64, "more check")),
+        0 => shown.join("; "),
+        more => format!("{}; and {}", shown.join("; "), plural(more as u64, "more check")),
     }
 }

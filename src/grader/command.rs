@@ -21,7 +21,7 @@ use crate::trace::Lost;
 use crate::values::{Pattern, Time};
 use crate::yaml::forms::{self, Forms, deserialize_forms};
 use crate::yaml::lists::OneOrList;
-use crate::yaml::lists::said;
+use crate::yaml::lists::not_null;
 
 mod own_modes;
 
@@ -41,10 +41,10 @@ pub struct RunCommand {
     #[serde(default = "five_minutes")]
     pub timeout: Time,
     /// A text, or a list of texts, that standard output must contain.
-    #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub stdout_contains: Option<OneOrList<String>>,
     /// A regular expression, or a list of them, that must match standard output; unanchored.
-    #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub stdout_regex: Option<OneOrList<Pattern>>,
 }
 
@@ -222,17 +222,17 @@ impl RunCommand {
         let shown = format!("`{}`", reason_text::short(&self.run.to_string(), 200));
         match evidence.shell.run(&command, None, self.timeout.0).await {
             Err(error) => Grade::ungraded(format!("{shown} could not be started: {error}")),
-            Ok(ran) => self.grade_run(&shown, &ran, evidence),
+            Ok(outcome) => self.grade_run(&shown, &outcome, evidence),
         }
     }
 
-    fn grade_run(&self, shown: &str, ran: &CommandOutcome, evidence: &Evidence<'_>) -> Grade {
-        let tail = ran.end();
+    fn grade_run(&self, shown: &str, outcome: &CommandOutcome, evidence: &Evidence<'_>) -> Grade {
+        let tail = outcome.end();
         let mut checks = Checks::default();
-        if let Some(exceeded) = ran.memory_exceeded() {
+        if let Some(exceeded) = outcome.memory_exceeded() {
             return Grade::ungraded(format!("{shown} {exceeded}{tail}"));
         }
-        let ended = match ran.exit {
+        let ended = match outcome.exit {
             None => {
                 return Grade::fail(format!(
                     "{shown} took longer than its timeout of {} and was ended{tail}",
@@ -257,11 +257,11 @@ impl RunCommand {
         checks.either(ended.0, ended.1, []);
         // The end of the command's output is shown once, after the failed checks.
         checks.when_failed(tail);
-        let stdout = String::from_utf8_lossy(&ran.stdout);
+        let stdout = String::from_utf8_lossy(&outcome.stdout);
         let mut expect = |holds: bool, does: &str, verb: &str, what: String| {
             if holds {
                 checks.held(format!("its output {does} {what}"), []);
-            } else if ran.stdout.len() >= KEPT {
+            } else if outcome.stdout.len() >= KEPT {
                 checks
                     .unknown(format!("only the end of the output of {shown} was kept, and it does not {verb} {what}"));
             } else {
@@ -330,7 +330,7 @@ mod tests {
     fn grade_of(grader: &str, exit: Option<Exit>, stdout: &str, stderr: &str) -> Grade {
         let grader: RunCommand = serde_yaml::from_str(grader).unwrap();
         let env = BTreeMap::from([("PATH".to_owned(), "/bin:/usr/bin".to_owned())]);
-        let ran = CommandOutcome { exit, memory_limit: None, stdout: stdout.into(), stderr: stderr.into() };
+        let outcome = CommandOutcome { exit, memory_limit: None, stdout: stdout.into(), stderr: stderr.into() };
         let stop =
             Stop { reason: StopReason::EndTurn, category: None, detail: None, output: None, gap: None, exit: None };
         let evidence = Evidence {
@@ -354,7 +354,7 @@ mod tests {
             judges: &crate::judge::Judges::none(),
             unmasked: None,
         };
-        grader.grade_run("`it`", &ran, &evidence)
+        grader.grade_run("`it`", &outcome, &evidence)
     }
 
     fn exited(code: i32) -> Option<Exit> {

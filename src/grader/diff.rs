@@ -87,7 +87,7 @@ impl DiffObserver {
         };
         let Diff { only, created, changed, deleted, none } = self.0;
         let mut checks = Checks::default();
-        let told = |paths: &[(&str, &str)]| {
+        let list = |paths: &[(&str, &str)]| {
             reason_text::first_few(paths.iter().map(|(path, what)| format!("`{path}` ({what})")), 10)
         };
         let all: Vec<(&str, &str)> = change.all().collect();
@@ -105,7 +105,7 @@ impl DiffObserver {
             match breaks(&[]).filter(|_| all.is_empty()) {
                 Some(why) => checks.unknown(why),
                 None if all.is_empty() => checks.held(format!("nothing changed{beside}"), []),
-                None => checks.violated(format!("nothing may change, but these files did: {}", told(&all)), []),
+                None => checks.violated(format!("nothing may change, but these files did: {}", list(&all)), []),
             }
         }
         if !only.is_empty() {
@@ -116,7 +116,7 @@ impl DiffObserver {
                 Some(why) => checks.unknown(why),
                 None if outside.is_empty() => checks.held(format!("nothing outside of {allowed} changed{beside}"), []),
                 None => {
-                    let outside = told(&outside);
+                    let outside = list(&outside);
                     checks.violated(format!("only {allowed} may change, but these files did: {outside}"), []);
                 }
             }
@@ -134,7 +134,7 @@ impl DiffObserver {
                         let what = if all.is_empty() {
                             "nothing changed".to_owned()
                         } else {
-                            format!("the changes are {}", told(&all))
+                            format!("the changes are {}", list(&all))
                         };
                         checks.violated(format!("no file matching `{glob}` was {word}; {what}"), []);
                     }

@@ -14,7 +14,7 @@ use crate::judgement::Judgement;
 use crate::reason_text;
 use crate::text::plural;
 use crate::trace::{CallStatus, Lost, ToolKind};
-use crate::yaml::lists::said;
+use crate::yaml::lists::not_null;
 
 /// The maximum number of failed calls kept of each speaker and kind, and of events in the evidence of a check.
 const KEPT: usize = 40;
@@ -25,7 +25,7 @@ const KEPT: usize = 40;
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{max: 0}`")]
 pub struct Errors {
     /// The maximum number of failed calls. Refused and cancelled calls did not fail.
-    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub max: Option<u64>,
     /// If `true`, a successful call of the same kind must follow each failed call, in a later step.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -60,7 +60,7 @@ impl GraderSpec for Errors {
             wanted: self.clone(),
             count: 0,
             first: Vec::new(),
-            over: Vec::new(),
+            excess: Vec::new(),
             by_kind: BTreeMap::new(),
             of_unknown_kind: OfKind::default(),
             unknown: 0,
@@ -139,7 +139,7 @@ struct ErrorsObserver {
     /// The first failed calls, which the reason of the grade lists.
     first: Vec<Failure>,
     /// The events of calls above the maximum.
-    over: Vec<u64>,
+    excess: Vec<u64>,
     by_kind: BTreeMap<ToolKind, OfKind>,
     /// The state for calls of unknown kinds: each may be of any kind.
     of_unknown_kind: OfKind,
@@ -169,8 +169,8 @@ impl Observer for ErrorsObserver {
             CallStatus::Error => {
                 self.count += 1;
                 let failure = Failure { at, seq: call.seq, result_seq: call.result_seq, label: call.label() };
-                if self.wanted.max.is_some_and(|max| self.count > max) && self.over.len() < KEPT {
-                    self.over.extend([call.seq, call.result_seq]);
+                if self.wanted.max.is_some_and(|max| self.count > max) && self.excess.len() < KEPT {
+                    self.excess.extend([call.seq, call.result_seq]);
                 }
                 if self.first.len() < KEPT {
                     self.first.push(failure.clone());
@@ -193,10 +193,10 @@ impl Observer for ErrorsObserver {
 
 impl ErrorsObserver {
     fn grade(self) -> Grade {
-        let told = |failures: &[&Failure]| {
-            let told: Vec<String> =
+        let list = |failures: &[&Failure]| {
+            let texts: Vec<String> =
                 failures.iter().map(|failure| format!("{} (event {})", failure.label, failure.result_seq)).collect();
-            reason_text::first_few_long(&told, 5)
+            reason_text::first_few_long(&texts, 5)
         };
         let mut checks = Checks::default();
         if let Some(max) = self.wanted.max {
@@ -208,18 +208,18 @@ impl ErrorsObserver {
                 checks.held(format!("{failed} failed, at most {max} allowed"), []);
             } else {
                 let all: Vec<&Failure> = self.first.iter().collect();
-                checks.violated(format!("{failed} failed, at most {max} allowed: {}", told(&all)), self.over.clone());
+                checks.violated(format!("{failed} failed, at most {max} allowed: {}", list(&all)), self.excess.clone());
             }
         }
         if self.wanted.recovered {
-            self.check_recovered(&mut checks, told);
+            self.check_recovered(&mut checks, list);
         }
         checks.grade()
     }
 
     /// Checks that a successful call of its kind followed each failed one. A call of an unknown kind may be of the kind of
     /// the failed one, and a call with an unknown outcome may have succeeded.
-    fn check_recovered(&self, checks: &mut Checks, told: impl Fn(&[&Failure]) -> String) {
+    fn check_recovered(&self, checks: &mut Checks, list: impl Fn(&[&Failure]) -> String) {
         let known = self.by_kind.values().flat_map(|of_kind| of_kind.failures().map(move |it| (it, Some(of_kind))));
         let failures = known.chain(self.of_unknown_kind.failures().map(|failure| (failure, None)));
         let (mut open, mut is_unsure, mut has_no_order) = (Vec::new(), false, None);
@@ -241,13 +241,13 @@ impl ErrorsObserver {
         }
         open.sort_by_key(|failure| failure.seq);
         if !open.is_empty() {
-            let reason = format!("no later call of the same kind succeeded after {}", told(&open));
+            let reason = format!("no later call of the same kind succeeded after {}", list(&open));
             checks.lacking(reason, open.iter().flat_map(|failure| [failure.seq, failure.result_seq]));
         } else if let Some(failure) = has_no_order {
             checks.unknown(format!(
                 "whether a call of the same kind succeeded after {} is unknown: the order of calls of different agents \
                  decides, and their steps and results do not agree about it",
-                told(&[failure])
+                list(&[failure])
             ));
         } else if is_unsure && self.unknown_kinds > 0 {
             let unknown = plural(self.unknown_kinds, "call");

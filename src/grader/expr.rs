@@ -18,7 +18,7 @@ use crate::reason_text;
 use crate::text::plural;
 use crate::trace::{FollowedLink, Lost, ToolKind, UnseenAction};
 use crate::yaml::forms::{Forms, deserialize_forms};
-use crate::yaml::lists::said;
+use crate::yaml::lists::not_null;
 use async_trait::async_trait;
 
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, WrongExpression};
@@ -45,7 +45,7 @@ pub struct Expr {
     /// The expression, in CEL: true, false, or a number from 0 to 1.
     pub cel: Cel,
     /// The minimum result to pass, for an expression that gives a number. Default: 1.
-    #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub min: Option<Fraction>,
 }
 
@@ -512,7 +512,7 @@ fn in_time(shown: &str, evaluate: impl FnOnce() -> Grade + Send + 'static) -> Gr
 
 /// Returns a description of the parts that are not true, and the events that they concern.
 fn why_untrue(parts: &[Untrue], whole: &str) -> (String, Vec<u64>) {
-    let (mut told, mut events) = (Vec::new(), Vec::new());
+    let (mut reasons, mut events) = (Vec::new(), Vec::new());
     for part in parts {
         let mut why = part.sentence();
         if let Some(members) = &part.members {
@@ -525,13 +525,13 @@ fn why_untrue(parts: &[Untrue], whole: &str) -> (String, Vec<u64>) {
         let alone = parts.len() == 1 && part.text == whole.split_whitespace().collect::<Vec<_>>().join(" ");
         match (alone, why.is_empty()) {
             (true, true) => {}
-            (true, false) => told.push(why),
-            (false, true) => told.push(format!("`{}` is false", reason_text::short(&part.text, 200))),
-            (false, false) => told.push(format!("`{}` is false ({why})", reason_text::short(&part.text, 200))),
+            (true, false) => reasons.push(why),
+            (false, true) => reasons.push(format!("`{}` is false", reason_text::short(&part.text, 200))),
+            (false, false) => reasons.push(format!("`{}` is false ({why})", reason_text::short(&part.text, 200))),
         }
     }
-    let told = if told.is_empty() { String::new() } else { format!(": {}", told.join("; ")) };
-    (told, events)
+    let reasons = if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join("; ")) };
+    (reasons, events)
 }
 
 /// Formats an item of a list: an event as an event, anything else by its value.

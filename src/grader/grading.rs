@@ -442,8 +442,8 @@ async fn set_own_modes(run: Option<&mut Run>, evidence: &Evidence<'_>) -> bool {
     if first.split_whitespace().any(is_through_link) {
         return false;
     }
-    let ran = evidence.shell.run(&Command::Line(first), None, five_minutes().0).await;
-    let code = ran.ok().and_then(|ran| ran.exit).and_then(|exit| exit.code);
+    let outcome = evidence.shell.run(&Command::Line(first), None, five_minutes().0).await;
+    let code = outcome.ok().and_then(|outcome| outcome.exit).and_then(|exit| exit.code);
     if let Some(status) = code.filter(|code| *code == 0 || !needs_success) {
         *run = Run::Rest { line: rest, whole: run.to_string(), status };
     }
@@ -542,8 +542,8 @@ fn doubted(grade: Grade, doubt: &Doubt, basis: Basis) -> Grade {
         return Grade::Scored(Score { bounds, ..score.clone() });
     }
     let what = &doubt.what;
-    let said = if score.passed { "passed" } else { "failed" };
-    Grade::ungraded(format!("{what}, so it is unknown whether this holds; without it: {said}: {}", score.reason))
+    let outcome = if score.passed { "passed" } else { "failed" };
+    Grade::ungraded(format!("{what}, so it is unknown whether this holds; without it: {outcome}: {}", score.reason))
 }
 
 /// Returns the grade of a grader that looks for a secret in the trace.

@@ -168,17 +168,17 @@ pub fn expand(entries: &[GraderEntry], library: &Library) -> Result<Vec<Grader>,
 fn expand_into(
     graders: &mut Vec<Grader>,
     entries: &[GraderEntry],
-    over: &Common,
+    overrides: &Common,
     library: &Library,
     using: &mut Vec<String>,
     folder: Option<&Path>,
 ) -> Result<(), GraderError> {
     for entry in entries {
         let common = Common {
-            name: over.name.clone().or_else(|| entry.common.name.clone()),
-            weight: over.weight.or(entry.common.weight),
-            gate: over.gate.or(entry.common.gate),
-            diagnostic: over.diagnostic.or(entry.common.diagnostic),
+            name: overrides.name.clone().or_else(|| entry.common.name.clone()),
+            weight: overrides.weight.or(entry.common.weight),
+            gate: overrides.gate.or(entry.common.gate),
+            diagnostic: overrides.diagnostic.or(entry.common.diagnostic),
         };
         if common.gate == Some(true) && common.diagnostic == Some(true) {
             let name = using.last().map_or(entry.word(), String::as_str);

@@ -16,7 +16,7 @@ use crate::trace::{Body as EventBody, Event, Role};
 use crate::values::Pattern;
 use crate::yaml::Step;
 use crate::yaml::lists::OneOrList;
-use crate::yaml::lists::said;
+use crate::yaml::lists::not_null;
 use crate::yaml::wrong_part::WrongPart;
 
 mod fences;
@@ -37,31 +37,31 @@ use similarity::Similarity;
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a map such as `{contains: done}`")]
 pub struct Output {
     /// A text that the answer must equal, or a list of which it must equal one.
-    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub equals: Option<OneOrList<String>>,
     /// A text, or a list of texts, that the answer must contain.
-    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub contains: Option<OneOrList<String>>,
     /// A text, or a list of texts, that the answer must not contain.
-    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub not_contains: Option<OneOrList<String>>,
     /// A regular expression, or a list of them, that must match the answer; unanchored.
-    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub regex: Option<OneOrList<Pattern>>,
     /// A regular expression, or a list of them, that must not match the answer; unanchored.
-    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub not_regex: Option<OneOrList<Pattern>>,
     /// A number that the answer must contain, or bounds for it.
-    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub number: Option<Number>,
     /// Checks of paths in the JSON of the answer: the answer is JSON, or ends with a fenced block of JSON.
-    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub json_path: Option<Paths>,
     /// A schema for the JSON of the answer: the answer is JSON, or ends with a fenced block of JSON.
-    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub json_schema: Option<Keeps>,
     /// A text that the answer must be similar to.
-    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub similarity: Option<Similarity>,
     /// If `true`, the answer must not contain redacted secrets.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -155,7 +155,7 @@ impl GraderSpec for Output {
     }
 
     fn watch(&self) -> Box<dyn Observer> {
-        Box::new(OutputObserver { wanted: self.clone(), said_at: None })
+        Box::new(OutputObserver { wanted: self.clone(), answer_at: None })
     }
 
     fn named_files(&self) -> Vec<&Path> {
@@ -178,7 +178,7 @@ impl GraderSpec for Output {
 
 struct OutputObserver {
     wanted: Output,
-    said_at: Option<u64>,
+    answer_at: Option<u64>,
 }
 
 #[async_trait]
@@ -186,32 +186,32 @@ impl Observer for OutputObserver {
     fn event(&mut self, event: &Event) {
         match &event.body {
             EventBody::Message(message) if message.role == Role::Agent && event.parent.is_none() => {
-                self.said_at = Some(event.seq);
+                self.answer_at = Some(event.seq);
             }
             // If no message contains the answer, it is only in the stop event.
-            EventBody::Stop(_) => self.said_at = self.said_at.or(Some(event.seq)),
+            EventBody::Stop(_) => self.answer_at = self.answer_at.or(Some(event.seq)),
             _ => {}
         }
     }
 
     async fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Findings {
-        self.wanted.grade(evidence, self.said_at).into()
+        self.wanted.grade(evidence, self.answer_at).into()
     }
 }
 
 /// Adds a check that something does not occur. A masked secret may have contained it.
-fn absent(checks: &mut Checks, holds: bool, reason: String, output: &str, said_at: Option<u64>) {
+fn absent(checks: &mut Checks, holds: bool, reason: String, output: &str, answer_at: Option<u64>) {
     match secrets::mark_in(output).filter(|_| holds) {
         Some(mark) => checks.unknown(may_be_masked(&reason, mark)),
-        None => checks.either(holds, reason, said_at),
+        None => checks.either(holds, reason, answer_at),
     }
 }
 
 /// Adds a check that something occurs. A text that was masked because of its form may have contained it.
-fn present(checks: &mut Checks, holds: bool, reason: String, output: &str, said_at: Option<u64>) {
+fn present(checks: &mut Checks, holds: bool, reason: String, output: &str, answer_at: Option<u64>) {
     match secrets::mark_of_form_in(output).filter(|_| !holds) {
         Some(mark) => checks.unknown(may_be_masked(&reason, mark)),
-        None => checks.found(holds, reason, said_at),
+        None => checks.found(holds, reason, answer_at),
     }
 }
 
@@ -231,7 +231,7 @@ fn may_be_masked(reason: &str, mark: &str) -> String {
 }
 
 impl Output {
-    fn grade(&self, evidence: &Evidence<'_>, said_at: Option<u64>) -> Grade {
+    fn grade(&self, evidence: &Evidence<'_>, answer_at: Option<u64>) -> Grade {
         let output = evidence.output.trim_end();
         let folded = |text: &str| if self.ignore_case { text.to_lowercase() } else { text.to_owned() };
         let compared = folded(output);
@@ -253,7 +253,7 @@ impl Output {
                     reason_text::any_of(texts.iter().map(|text| format!("`{}`", show(text.trim_end(), SHOWN))));
                 format!("the output is not {wanted}; it is {}", shown_by(show))
             };
-            present(&mut checks, is, reason, output, said_at);
+            present(&mut checks, is, reason, output, answer_at);
         }
         for text in self.contains.iter().flat_map(OneOrList::iter) {
             let holds = compared.contains(&folded(text.trim_end()));
@@ -264,7 +264,7 @@ impl Output {
                 let (text, shown) = (show(text.trim_end(), SHOWN), shown_by(show));
                 format!("the output does not contain `{text}`; it is {shown}")
             };
-            present(&mut checks, holds, reason, output, said_at);
+            present(&mut checks, holds, reason, output, answer_at);
         }
         for text in self.not_contains.iter().flat_map(OneOrList::iter) {
             let holds = !compared.contains(&folded(text.trim_end()));
@@ -274,7 +274,7 @@ impl Output {
             } else {
                 format!("the output contains `{text}`, and must not; it is {shown}")
             };
-            absent(&mut checks, holds, reason, output, said_at);
+            absent(&mut checks, holds, reason, output, answer_at);
         }
         for pattern in self.regex.iter().flat_map(OneOrList::iter) {
             let holds = pattern.is_match(output);
@@ -284,7 +284,7 @@ impl Output {
                 let show = not_alike(pattern.is_match(&reason_text::short(output, SHOWN)));
                 format!("the output does not match /{pattern}/; it is {}", shown_by(show))
             };
-            present(&mut checks, holds, reason, output, said_at);
+            present(&mut checks, holds, reason, output, answer_at);
         }
         for pattern in self.not_regex.iter().flat_map(OneOrList::iter) {
             let found = pattern.0.find(output).map(|found| reason_text::short(found.as_str(), 100));
@@ -292,14 +292,14 @@ impl Output {
                 None => format!("the output does not match /{pattern}/"),
                 Some(found) => format!("the output matches /{pattern}/ with `{found}`, and must not"),
             };
-            absent(&mut checks, found.is_none(), reason, output, said_at);
+            absent(&mut checks, found.is_none(), reason, output, answer_at);
         }
         if let Some(number) = &self.number {
-            number.check(&mut checks, output, &shown, said_at);
+            number.check(&mut checks, output, &shown, answer_at);
         }
-        self.check_json(&mut checks, output, &shown, evidence.case_folder, said_at);
+        self.check_json(&mut checks, output, &shown, evidence.case_folder, answer_at);
         if let Some(similarity) = &self.similarity {
-            similarity.check(&mut checks, output, self.ignore_case, said_at);
+            similarity.check(&mut checks, output, self.ignore_case, answer_at);
         }
         if self.no_secrets {
             let found = secrets::mark_in(output).map(|mark| reason_text::short(mark, 60));
@@ -307,16 +307,16 @@ impl Output {
                 (None, Some(name)) => checks.unknown(format!(
                     "whether the output shows the secret in {name} is unknown: it is too short to be masked"
                 )),
-                (None, None) => checks.either(true, "the output shows no secret".to_owned(), said_at),
+                (None, None) => checks.either(true, "the output shows no secret".to_owned(), answer_at),
                 (Some(found), _) => {
-                    checks.either(false, format!("the output shows a secret, masked as `{found}`"), said_at);
+                    checks.either(false, format!("the output shows a secret, masked as `{found}`"), answer_at);
                 }
             }
         }
         checks.grade()
     }
 
-    fn check_json(&self, checks: &mut Checks, output: &str, shown: &str, folder: &Path, said_at: Option<u64>) {
+    fn check_json(&self, checks: &mut Checks, output: &str, shown: &str, folder: &Path, answer_at: Option<u64>) {
         let paths: &[json::At] = self.json_path.as_ref().map_or(&[], |paths| &paths.0);
         if paths.is_empty() && self.json_schema.is_none() {
             return;
@@ -328,9 +328,9 @@ impl Output {
                 (0..checked).for_each(|_| checks.unknown(format!("{why}, so what it says is unknown; it is {shown}")));
             }
             Ok(Answer { value: json, repeated: None }) => {
-                paths.iter().for_each(|at| at.check(checks, &json, said_at));
+                paths.iter().for_each(|at| at.check(checks, &json, answer_at));
                 if let Some(schema) = &self.json_schema {
-                    schema.check(checks, &json, folder, said_at);
+                    schema.check(checks, &json, folder, answer_at);
                 }
             }
             Err(none) if none.is_json => {
@@ -340,8 +340,8 @@ impl Output {
             Err(json::NoValue { why, .. }) => {
                 // If the answer has no JSON, each check of it fails.
                 let checked = paths.len() + usize::from(self.json_schema.is_some());
-                checks.lacking(format!("{why}; it is {shown}"), said_at);
-                (1..checked).for_each(|_| checks.lacking("the output is not JSON", said_at));
+                checks.lacking(format!("{why}; it is {shown}"), answer_at);
+                (1..checked).for_each(|_| checks.lacking("the output is not JSON", answer_at));
             }
         }
     }

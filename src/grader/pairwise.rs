@@ -234,17 +234,17 @@ impl JudgedSession for StoredPair {
             PairOutcome::Unknown
         } else {
             let compared = pair.compare(judges, names).await;
-            verdicts.orders = compared.said.iter().map(|both| both.orders).collect();
+            verdicts.orders = compared.answers.iter().map(|both| both.orders).collect();
             let decided = compared.decided(names.len());
             verdicts.failed = compared.failed;
             decided.unwrap_or(PairOutcome::Unknown)
         };
-        let said = match pairwise.passes(outcome) {
+        let verdict = match pairwise.passes(outcome) {
             Some(true) => CriterionVerdict::Pass,
             Some(false) => CriterionVerdict::Fail,
             None => CriterionVerdict::Unknown,
         };
-        (verdicts.outcome, verdicts.said) = (Some(outcome), vec![(PAIR.to_owned(), said)]);
+        (verdicts.outcome, verdicts.of_criteria) = (Some(outcome), vec![(PAIR.to_owned(), verdict)]);
         verdicts
     }
 }
@@ -440,6 +440,6 @@ struct Shortened {
 /// Returns the part of a text that is shown, and a note on the missing part.
 fn cut(text: &str) -> (String, Option<String>) {
     let missing = text.chars().count().saturating_sub(CHARACTERS);
-    let told = (missing > 0).then(|| format!("left out: {} at its end", plural(missing, "character")));
-    (first_chars(text, CHARACTERS).to_owned(), told)
+    let note = (missing > 0).then(|| format!("left out: {} at its end", plural(missing, "character")));
+    (first_chars(text, CHARACTERS).to_owned(), note)
 }

@@ -118,8 +118,8 @@ struct StoredSession {
 impl JudgedSession for StoredSession {
     async fn judge(self: Box<Self>, judges: &Judges, names: &[ModelName]) -> Verdicts {
         let (findings, failed) = self.rubric.findings(judges, names, &self.shown).await;
-        let said = findings.into_iter().map(|it| (it.criterion, it.verdict)).collect();
-        Verdicts { said, failed, ..Verdicts::default() }
+        let of_criteria = findings.into_iter().map(|it| (it.criterion, it.verdict)).collect();
+        Verdicts { of_criteria, failed, ..Verdicts::default() }
     }
 }
 

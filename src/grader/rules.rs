@@ -254,44 +254,44 @@ impl RulesObserver {
             let asks = rule.matchers().iter().any(|(_, matcher, _)| matcher.is_about_permissions());
             let worlds = decide(rule, hits, &session);
             let is_vacuous = worlds.is_vacuous();
-            let told = rule.sentence();
+            let sentence = rule.sentence();
             let found = match evidence.why_unasked() {
                 _ if !asks || evidence.seen().interaction => worlds.agree(rule.vacuous()),
                 None => Finding::Unknown("the harness has no way to ask for permission"),
                 Some(why) => match worlds.agree(rule.vacuous()) {
                     found if !is_vacuous && stands_with_more_requests(rule, hits, &found) => found,
                     _ => {
-                        checks.unknown(format!("{told}: {why}"));
+                        checks.unknown(format!("{sentence}: {why}"));
                         continue;
                     }
                 },
             };
             if matches!(found, Finding::Broken(_)) && broken.len() < MAX_NAMED_RULES {
-                broken.push(reason_text::short(&told, RULE));
+                broken.push(reason_text::short(&sentence, RULE));
             }
             match found {
                 Finding::Holds(_) if is_vacuous => {
-                    checks.held(format!("{told}, and {} never occurred", rule.premise()), []);
+                    checks.held(format!("{sentence}, and {} never occurred", rule.premise()), []);
                 }
-                Finding::Holds(events) => checks.held(format!("{told}, and that holds"), events),
+                Finding::Holds(events) => checks.held(format!("{sentence}, and that holds"), events),
                 Finding::Broken(_) if is_vacuous => {
-                    checks.violated(format!("{told}, and {} never occurred", rule.premise()), []);
+                    checks.violated(format!("{sentence}, and {} never occurred", rule.premise()), []);
                 }
                 Finding::Broken(events) => {
-                    let reason = format!("{told}; {}", self.breach(rule, hits, &events, *refused));
+                    let reason = format!("{sentence}; {}", self.breach(rule, hits, &events, *refused));
                     match stays_broken(rule, hits) {
                         true => checks.violated(reason, events),
                         false => checks.lacking(reason, events),
                     }
                 }
                 Finding::Vacuous => checks.unknown(format!(
-                    "{told}: vacuous, because {} never occurred (the rule may say `vacuous: pass` or `fail`)",
+                    "{sentence}: vacuous, because {} never occurred (the rule may say `vacuous: pass` or `fail`)",
                     rule.premise()
                 )),
                 Finding::Unknown(why) => {
                     let why = if why == NOT_SHOWN && unsure.is_none() { NO_ORDER } else { why };
                     let of = unsure.filter(|_| why == NOT_SHOWN).map(|seq| format!(": {}", self.label(seq)));
-                    checks.unknown(format!("{told}: {why}{}", of.unwrap_or_default()));
+                    checks.unknown(format!("{sentence}: {why}{}", of.unwrap_or_default()));
                 }
             }
         }

@@ -128,9 +128,9 @@ impl Breaches {
     }
 
     fn described(&self) -> String {
-        let told: Vec<String> = self.first.iter().map(|(path, how)| format!("`{path}` {how}")).collect();
-        let shown = reason_text::first_few_long(&told, 8);
-        match self.count.saturating_sub(told.len() as u64) {
+        let texts: Vec<String> = self.first.iter().map(|(path, how)| format!("`{path}` {how}")).collect();
+        let shown = reason_text::first_few_long(&texts, 8);
+        match self.count.saturating_sub(texts.len() as u64) {
             0 => shown,
             more => format!("{shown}, {more} not kept"),
         }
@@ -306,7 +306,7 @@ impl ScopeObserver {
             (never, &self.forbidden, "never", "must not change, but these did", "none of them changed"),
         ];
         let mut checks = Checks::default();
-        for (globs, breaches, key, broken, held) in checked {
+        for (globs, breaches, key, broken, verb) in checked {
             let globs = match globs.as_slice() {
                 [] => continue,
                 globs => any_of(globs),
@@ -349,7 +349,7 @@ impl ScopeObserver {
                         [] => String::new(),
                         paths => format!("; not measured, but changed: {}", reason_text::first_few(paths, 3)),
                     };
-                    checks.held(format!("{key}: {globs}; {held}{beside}"), []);
+                    checks.held(format!("{key}: {globs}; {verb}{beside}"), []);
                 }
             }
         }

@@ -137,24 +137,28 @@ impl Script {
         }
         let shell = shell_for(evidence, files);
         let input = input(evidence, account).to_string().into_bytes();
-        let ran = shell.run(&command, Some(input), self.timeout.0).await;
-        let ran = ran.map_err(|error| format!("{shown} could not be started: {error}"))?;
-        if let Some(exceeded) = ran.memory_exceeded() {
-            return Err(format!("{shown} {exceeded}{}", ran.end()));
+        let outcome = shell.run(&command, Some(input), self.timeout.0).await;
+        let outcome = outcome.map_err(|error| format!("{shown} could not be started: {error}"))?;
+        if let Some(exceeded) = outcome.memory_exceeded() {
+            return Err(format!("{shown} {exceeded}{}", outcome.end()));
         }
-        match ran.exit {
-            None => Err(format!("{shown} took longer than its timeout of {} and was ended{}", self.timeout, ran.end())),
+        match outcome.exit {
+            None => {
+                Err(format!("{shown} took longer than its timeout of {} and was ended{}", self.timeout, outcome.end()))
+            }
             Some(Exit { code: Some(0), .. }) => {
-                read(&ran, last_event).map_err(|why| format!("{shown} {why}{}", ran.end()))
+                read(&outcome, last_event).map_err(|why| format!("{shown} {why}{}", outcome.end()))
             }
             Some(Exit { code: Some(code), .. }) => {
                 let hint = hint_at_file_beside(&self.run, evidence.case_folder, &evidence.shell.folder);
-                Err(format!("{shown} exited with {code}{hint}{}", ran.end()))
+                Err(format!("{shown} exited with {code}{hint}{}", outcome.end()))
             }
             Some(Exit { signal: Some(signal), .. }) => {
-                Err(format!("{shown} was ended by signal {signal}{}", ran.end()))
+                Err(format!("{shown} was ended by signal {signal}{}", outcome.end()))
             }
-            Some(Exit { code: None, signal: None }) => Err(format!("{shown} ended without an exit code{}", ran.end())),
+            Some(Exit { code: None, signal: None }) => {
+                Err(format!("{shown} ended without an exit code{}", outcome.end()))
+            }
         }
     }
 
@@ -210,7 +214,7 @@ fn shell_for(evidence: &Evidence<'_>, files: Vec<PathBuf>) -> Shell {
 
 fn input(evidence: &Evidence<'_>, account: Account) -> Value {
     let header = evidence.header;
-    let mut told = json!({
+    let mut input = json!({
         "model": header.model,
         "output": evidence.output,
         "stop": trial_json::stop(evidence.stop),
@@ -219,7 +223,7 @@ fn input(evidence: &Evidence<'_>, account: Account) -> Value {
         "messages": account.messages,
     });
     let mut put = |key: &str, value: Option<Value>| {
-        if let (Value::Object(map), Some(value)) = (&mut told, value) {
+        if let (Value::Object(map), Some(value)) = (&mut input, value) {
             map.insert(key.to_owned(), value);
         }
     };
@@ -235,15 +239,15 @@ fn input(evidence: &Evidence<'_>, account: Account) -> Value {
     put("trace", path(evidence.trace));
     put("workspace", path(evidence.workspace));
     put("patch", path(evidence.patch));
-    told
+    input
 }
 
 /// Parses the grades that a script printed.
-fn read(ran: &CommandOutcome, last_event: u64) -> Result<Vec<Named>, String> {
-    if ran.stdout.len() >= KEPT {
+fn read(outcome: &CommandOutcome, last_event: u64) -> Result<Vec<Named>, String> {
+    if outcome.stdout.len() >= KEPT {
         return Err(format!("printed more than {KEPT} bytes, the maximum"));
     }
-    let text = std::str::from_utf8(&ran.stdout).map_err(|_| "printed text that is not UTF-8".to_owned())?;
+    let text = std::str::from_utf8(&outcome.stdout).map_err(|_| "printed text that is not UTF-8".to_owned())?;
     if text.trim().is_empty() {
         return Err("printed nothing; expected a grade such as {\"passed\": true}".to_owned());
     }

@@ -448,14 +448,14 @@ mod tests {
         #[test]
         fn the_order_within_a_step_says_nothing((made, expected) in calls()) {
             let items = singles(expected);
-            let told = |made: &[MadeCall]| {
+            let outcome = |made: &[MadeCall]| {
                 let compared = Compared::new(made, &items);
                 let matched = compared.matching().iter().flatten().count();
                 (compared.exact(), compared.strict(), compared.in_order(), compared.common(), matched)
             };
-            let first = told(&made);
+            let first = outcome(&made);
             for order in orders(&made) {
-                prop_assert_eq!(told(&order), first);
+                prop_assert_eq!(outcome(&order), first);
             }
         }
     }

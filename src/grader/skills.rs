@@ -20,7 +20,7 @@ use crate::text::plural;
 use crate::trace::calls::Call;
 use crate::trace::facts::Reading;
 use crate::trace::{Body, CallStatus, Event, Header, Location, Lost, ToolCall, ToolKind, UnseenAction};
-use crate::yaml::lists::{filled, said};
+use crate::yaml::lists::{filled, not_null};
 
 /// The maximum number of events in the evidence of a check.
 const POINTED_AT: usize = 40;
@@ -39,7 +39,7 @@ pub struct Skills {
     #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
     pub not_used: Vec<SkillName>,
     /// The only skills that may have been used. With an empty list, no skill at all.
-    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub only: Option<Vec<SkillName>>,
 }
 
@@ -366,8 +366,8 @@ impl SkillsObserver {
                 .iter()
                 .map(|(name, found)| format!("`{}` ({})", reason_text::short(name, 60), found.calls()));
             let events = self.others.values().flat_map(|found| found.events.iter().copied());
-            let told = reason_text::first_few_long(&names.collect::<Vec<String>>(), 5);
-            checks.violated(format!("{allowed}, and the agent used {told}"), events);
+            let list = reason_text::first_few_long(&names.collect::<Vec<String>>(), 5);
+            checks.violated(format!("{allowed}, and the agent used {list}"), events);
         } else if self.unnamed.count > 0 {
             let reason = format!("whether another skill was used is unknown: {}", self.unnamed.hangs_on());
             checks.unknown(reason);

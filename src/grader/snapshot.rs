@@ -21,7 +21,7 @@ use crate::trace::{Body, Event, Lost, UnseenAction};
 use crate::values::Fraction;
 
 /// The maximum number of differences that are given in full.
-const TOLD: usize = 5;
+const MAX_SENTENCES: usize = 5;
 /// The maximum number of characters of a difference.
 const LENGTH: usize = 400;
 /// The maximum number of events in the evidence of the grade.
@@ -257,16 +257,20 @@ impl Snapshot {
             ));
         }
         let share = found.same as f64 / (found.same + different) as f64;
-        let told: Vec<String> =
-            found.differences.iter().take(TOLD).map(|it| reason_text::short(&it.sentence(), LENGTH)).collect();
-        let more = different.saturating_sub(TOLD);
+        let sentences: Vec<String> =
+            found.differences.iter().take(MAX_SENTENCES).map(|it| reason_text::short(&it.sentence(), LENGTH)).collect();
+        let more = different.saturating_sub(MAX_SENTENCES);
         let more = if more > 0 { format!("; and {}", plural(more as u64, "more difference")) } else { String::new() };
         let events = found.differences.iter().flat_map(|it| it.events.iter().copied()).take(EVIDENCE);
         let passed = self.min.is_some_and(|min| tolerance::reaches(share, min.get()));
         let score = Score {
             // With what the trace lacks, other items may be the same.
             lacks: !passed,
-            ..Score::new(Fraction::new(share).unwrap_or(Fraction::ZERO), passed, format!("{}{more}", told.join("; ")))
+            ..Score::new(
+                Fraction::new(share).unwrap_or(Fraction::ZERO),
+                passed,
+                format!("{}{more}", sentences.join("; ")),
+            )
         };
         Grade::Scored(score).pointing_at(events)
     }

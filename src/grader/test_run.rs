@@ -22,7 +22,7 @@ use crate::values::{Fraction, PathGlob, Time};
 use crate::workspace::hidden::changed::changed;
 use crate::workspace::openat::open_file;
 use crate::yaml::lists::OneOrList;
-use crate::yaml::lists::{filled, said};
+use crate::yaml::lists::{filled, not_null};
 
 mod cargo;
 mod fail_fast;
@@ -71,7 +71,7 @@ pub struct Tests {
     pub format: Format,
     /// Globs of JUnit files that the runner writes, relative to the workspace. They are read instead of the
     /// output.
-    #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub report: Option<OneOrList<PathGlob>>,
     /// Tests that failed before the agent's work and must pass now; `*` matches anything.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
@@ -80,7 +80,7 @@ pub struct Tests {
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
     pub pass_to_pass: Vec<String>,
     /// The share of tests that must pass. Default: all.
-    #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub min: Option<Fraction>,
     /// The timeout. A runner that exceeds it fails.
     #[serde(default = "five_minutes")]
@@ -212,23 +212,23 @@ impl Tests {
             Ok(before) => before,
             Err(why) => return (Grade::ungraded(format!("{shown}: {why}")), None),
         };
-        let ran = match evidence.shell.run_keeping(KEPT, &command, None, self.timeout.0).await {
+        let outcome = match evidence.shell.run_keeping(KEPT, &command, None, self.timeout.0).await {
             Err(error) => return (Grade::ungraded(format!("{shown} could not be started: {error}")), None),
-            Ok(ran) => ran,
+            Ok(outcome) => outcome,
         };
-        if let Some(exceeded) = ran.memory_exceeded() {
-            let why = format!("{shown} {exceeded}, so it is not known which tests pass{}", ran.end());
+        if let Some(exceeded) = outcome.memory_exceeded() {
+            let why = format!("{shown} {exceeded}, so it is not known which tests pass{}", outcome.end());
             return (Grade::ungraded(why), None);
         }
-        match ran.exit {
+        match outcome.exit {
             None => {
-                let told = ran.end();
+                let end = outcome.end();
                 let timeout = self.timeout;
-                let why = format!("{shown} took longer than its timeout of {timeout} and was ended{told}");
+                let why = format!("{shown} took longer than its timeout of {timeout} and was ended{end}");
                 return (Grade::fail(why), None);
             }
             Some(Exit { code: Some(127), .. }) if is_not_installed(&self.run, evidence) => {
-                let why = format!("{shown} could not be started: its program is not installed{}", ran.end());
+                let why = format!("{shown} could not be started: its program is not installed{}", outcome.end());
                 return (Grade::ungraded(why), None);
             }
             Some(_) => {}
@@ -237,7 +237,7 @@ impl Tests {
         let (tests, workspace, folder) = (self.clone(), workspace.to_owned(), evidence.shell.folder.clone());
         let graded = move || {
             let missing = tests.missing(before.as_ref());
-            let (grade, seen) = tests.grade_run(&shown, &workspace, &folder, before, &ran);
+            let (grade, seen) = tests.grade_run(&shown, &workspace, &folder, before, &outcome);
             let has_run = seen.as_ref().is_some_and(|seen| seen.any_ran);
             (if has_run { unless_missing(grade, &missing) } else { grade }, seen)
         };
@@ -271,27 +271,27 @@ impl Tests {
         workspace: &Path,
         folder: &Path,
         before: Option<OldReports>,
-        ran: &CommandOutcome,
+        outcome: &CommandOutcome,
     ) -> (Grade, Option<TestsSeen>) {
         let report = match (&self.report, before) {
-            (Some(globs), Some(before)) => written(workspace, globs, &before, ran),
-            _ => self.read(ran).map_err(NoReport::Wrong),
+            (Some(globs), Some(before)) => written(workspace, globs, &before, outcome),
+            _ => self.read(outcome).map_err(NoReport::Wrong),
         };
         let report = report.map(|report| report.in_folder(folder));
-        if ran.exit == Some(LOST) && !report.as_ref().is_ok_and(|report| self.shows_failure(report)) {
-            let why = format!("{shown} ended in an unknown way, because its supervisor was lost{}", ran.end());
+        if outcome.exit == Some(LOST) && !report.as_ref().is_ok_and(|report| self.shows_failure(report)) {
+            let why = format!("{shown} ended in an unknown way, because its supervisor was lost{}", outcome.end());
             return (Grade::ungraded(why), None);
         }
         match report {
             Err(NoReport::Unknown(why)) => (Grade::ungraded(format!("{shown}: {why}")), None),
-            Ok(report) => (self.grade_report(shown, &report, ran), Some(self.seen(&report))),
-            Err(NoReport::Wrong(_)) if self.is_cut(ran) && has_succeeded(ran) => {
+            Ok(report) => (self.grade_report(shown, &report, outcome), Some(self.seen(&report))),
+            Err(NoReport::Wrong(_)) if self.is_cut(outcome) && has_succeeded(outcome) => {
                 (Grade::ungraded(only_end_of(shown)), None)
             }
             Err(NoReport::Wrong(why)) => {
-                let missing = missing_program(ran).map(|name| format!("did not find the program `{name}`"));
+                let missing = missing_program(outcome).map(|name| format!("did not find the program `{name}`"));
                 let why = missing.unwrap_or(why);
-                (Grade::fail(format!("{shown} {why}{}", ran.end())), Some(TestsSeen::default()))
+                (Grade::fail(format!("{shown} {why}{}", outcome.end())), Some(TestsSeen::default()))
             }
         }
     }
@@ -361,63 +361,66 @@ impl Tests {
             Ok(before) => before,
             Err(why) => return Ok(Seen { why: Some(why), ..Seen::default() }),
         };
-        let ran = shell.run_keeping(KEPT, &self.run.command(), None, self.timeout.0).await?;
+        let outcome = shell.run_keeping(KEPT, &self.run.command(), None, self.timeout.0).await?;
         let (tests, folder) = (self.clone(), shell.folder.clone());
-        let seen = tokio::task::spawn_blocking(move || tests.seen_in(&folder, before, &ran)).await;
+        let seen = tokio::task::spawn_blocking(move || tests.seen_in(&folder, before, &outcome)).await;
         seen.map_err(std::io::Error::other)
     }
 
     /// Returns the outcomes of a run in a folder. `before` are the reports that existed before it.
-    fn seen_in(&self, folder: &Path, before: Option<OldReports>, ran: &CommandOutcome) -> Seen {
-        if let Some(exceeded) = ran.memory_exceeded() {
-            let why = format!("the runner {exceeded}{}", ran.end());
+    fn seen_in(&self, folder: &Path, before: Option<OldReports>, outcome: &CommandOutcome) -> Seen {
+        if let Some(exceeded) = outcome.memory_exceeded() {
+            let why = format!("the runner {exceeded}{}", outcome.end());
             return Seen { why: Some(why), cut: Some(Cut::Memory), ..Seen::default() };
         }
         let report = match (&self.report, before) {
-            _ if ran.exit.is_none() => {
+            _ if outcome.exit.is_none() => {
                 Err(NoReport::Wrong(format!("took longer than its timeout of {}", self.timeout)))
             }
-            _ if ran.exit == Some(LOST) => {
+            _ if outcome.exit == Some(LOST) => {
                 Err(NoReport::Unknown("how the runner ended is unknown, because its supervisor was lost".to_owned()))
             }
-            (Some(globs), Some(before)) => written(folder, globs, &before, ran),
-            _ => self.read(ran).map_err(NoReport::Wrong),
+            (Some(globs), Some(before)) => written(folder, globs, &before, outcome),
+            _ => self.read(outcome).map_err(NoReport::Wrong),
         };
         let report = report.map(|report| report.in_folder(folder));
-        let said = ran.end();
+        let end = outcome.end();
         match report {
-            _ if self.is_cut(ran) => {
+            _ if self.is_cut(outcome) => {
                 let why = format!("the runner prints more than {} MiB, so not all of its tests are known", KEPT >> 20);
                 Seen { why: Some(why), cut: Some(Cut::Output), ..Seen::default() }
             }
             Ok(report) => {
-                let why = report.problems.iter().chain(&report.doubts).next().map(|problem| format!("{problem}{said}"));
+                let why = report.problems.iter().chain(&report.doubts).next().map(|problem| format!("{problem}{end}"));
                 let (outcomes, left_out) = report.outcomes();
                 let (shared, last_parts) = (report.shared(), report.last_parts());
                 Seen { outcomes, left_out, shared, last_parts, why, report, ..Seen::default() }
             }
             Err(NoReport::Unknown(why)) => Seen { why: Some(why), ..Seen::default() },
             Err(NoReport::Wrong(why)) => Seen {
-                why: Some(format!("the runner {why}{said}")),
-                missing_program: missing_program(ran),
-                cut: ran.exit.is_none().then_some(Cut::Time),
+                why: Some(format!("the runner {why}{end}")),
+                missing_program: missing_program(outcome),
+                cut: outcome.exit.is_none().then_some(Cut::Time),
                 ..Seen::default()
             },
         }
     }
 
     /// Returns true if the beginning of the runner's output was not kept.
-    fn is_cut(&self, ran: &CommandOutcome) -> bool {
+    fn is_cut(&self, outcome: &CommandOutcome) -> bool {
         let reads_stderr = !matches!(self.format, Format::Junit | Format::Tap | Format::Node);
-        self.report.is_none() && (ran.stdout.len() >= KEPT || (reads_stderr && ran.stderr.len() >= KEPT))
+        self.report.is_none() && (outcome.stdout.len() >= KEPT || (reads_stderr && outcome.stderr.len() >= KEPT))
     }
 
     /// Parses the runner's output.
-    fn read(&self, ran: &CommandOutcome) -> Result<Report, String> {
+    fn read(&self, outcome: &CommandOutcome) -> Result<Report, String> {
         let text = |bytes: &[u8]| without_colour(&String::from_utf8_lossy(bytes));
-        let out =
-            if self.format == Format::Junit { junit::text_of(&ran.stdout).into_owned() } else { text(&ran.stdout) };
-        let both = format!("{out}\n{}", text(&ran.stderr));
+        let out = if self.format == Format::Junit {
+            junit::text_of(&outcome.stdout).into_owned()
+        } else {
+            text(&outcome.stdout)
+        };
+        let both = format!("{out}\n{}", text(&outcome.stderr));
         let junit = || {
             let start = out.find("<?xml").or_else(|| out.find("<testsuite"))?;
             let end = out.rfind('>')?;
@@ -436,7 +439,7 @@ impl Tests {
             Format::Node => {
                 let mut report = node::read(&out);
                 // vitest describes on standard error what failed.
-                if let Some(why) = node::failed_suites(&text(&ran.stderr)).filter(|_| !report.is_empty()) {
+                if let Some(why) = node::failed_suites(&text(&outcome.stderr)).filter(|_| !report.is_empty()) {
                     report.incomplete(why);
                 }
                 if report.is_empty() { tap::read(&out) } else { report }
@@ -487,21 +490,21 @@ impl Tests {
         if go::is_verbose(&self.run.to_string()) { go::read_verbose } else { go::read }
     }
 
-    fn grade_report(&self, shown: &str, report: &Report, ran: &CommandOutcome) -> Grade {
+    fn grade_report(&self, shown: &str, report: &Report, outcome: &CommandOutcome) -> Grade {
         let mut checks = Checks::default();
-        let (is_cut, listed) = (self.is_cut(ran), self.listed());
+        let (is_cut, listed) = (self.is_cut(outcome), self.listed());
         for (key, names) in [("fail-to-pass", &self.fail_to_pass), ("pass-to-pass", &self.pass_to_pass)] {
             for name in names {
                 self.check_listed(&mut checks, key, name, &listed, report, is_cut);
             }
         }
         if self.fail_to_pass.is_empty() && self.pass_to_pass.is_empty() {
-            self.check_all(&mut checks, shown, report, ran);
-        } else if let Some(signal) = signal_of(ran.exit, report.counts().failed) {
+            self.check_all(&mut checks, shown, report, outcome);
+        } else if let Some(signal) = signal_of(outcome.exit, report.counts().failed) {
             // The output up to that point may be incomplete, or come from another program.
-            checks.violated(format!("{shown} was ended by signal {signal}{}", ran.end()), []);
+            checks.violated(format!("{shown} was ended by signal {signal}{}", outcome.end()), []);
         } else if report.counts().failed == 0 && !is_cut {
-            check_end(&mut checks, shown, report, ran);
+            check_end(&mut checks, shown, report, outcome);
         }
         checks.grade_at_least(self.min)
     }
@@ -583,7 +586,7 @@ impl Tests {
     }
 
     /// Checks every test, for a grader without lists of tests. At least one test is required.
-    fn check_all(&self, checks: &mut Checks, shown: &str, report: &Report, ran: &CommandOutcome) {
+    fn check_all(&self, checks: &mut Checks, shown: &str, report: &Report, outcome: &CommandOutcome) {
         let counts = report.counts();
         let all = counts.passed.saturating_add(counts.failed);
         let skipped = if counts.skipped > 0 { format!(", {} skipped", counts.skipped) } else { String::new() };
@@ -591,13 +594,13 @@ impl Tests {
         let stop = stop.map(|option| format!("`{option}` stops the run after failures, so not all tests may have run"));
         let first = |list: &[String]| list.first().map(|problem| format!("; {problem}"));
         let problem = first(&report.problems).unwrap_or_default();
-        let is_cut = self.is_cut(ran);
-        if all == 0 && is_cut && has_succeeded(ran) {
+        let is_cut = self.is_cut(outcome);
+        if all == 0 && is_cut && has_succeeded(outcome) {
             checks.unknown(only_end_of(shown));
             return;
         }
         if all == 0 {
-            checks.violated(format!("{shown} ran no test{skipped}{problem}{}", ran.end()), []);
+            checks.violated(format!("{shown} ran no test{skipped}{problem}{}", outcome.end()), []);
             return;
         }
         let size = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
@@ -614,7 +617,7 @@ impl Tests {
         let unsure = unsure.or_else(|| (!is_exact).then(|| format!("; {NOT_EXACT}"))).unwrap_or_default();
         let reason = match (counts.failed, failed.is_empty()) {
             (0, _) => format!("all of {tests} passed{skipped}"),
-            (count, true) => format!("{count} of {tests} failed{skipped}{unsure}{}", ran.end()),
+            (count, true) => format!("{count} of {tests} failed{skipped}{unsure}{}", outcome.end()),
             (count, false) => {
                 format!("{count} of {tests} failed{skipped}: {}{unsure}", reason_text::first_few(failed, SHOWN))
             }
@@ -642,8 +645,8 @@ impl Tests {
         }
         if counts.failed == 0 {
             // What the end lacks, such as a plan, may be in the part that was not kept.
-            if !is_cut || !has_succeeded(ran) {
-                check_end(checks, shown, report, ran);
+            if !is_cut || !has_succeeded(outcome) {
+                check_end(checks, shown, report, outcome);
             }
             if is_cut {
                 checks.unknown(only_end_of(shown));
@@ -672,8 +675,8 @@ fn is_part_of_python(start: &str) -> bool {
 }
 
 /// Returns true if a runner exited with 0.
-fn has_succeeded(ran: &CommandOutcome) -> bool {
-    ran.exit.is_some_and(|exit| exit.code == Some(0))
+fn has_succeeded(outcome: &CommandOutcome) -> bool {
+    outcome.exit.is_some_and(|exit| exit.code == Some(0))
 }
 
 /// Returns the reason why not all tests are known if the output of the runner was larger than the part that is kept.
@@ -687,10 +690,10 @@ fn unclear(key: &str, name: &str) -> String {
 }
 
 /// Returns the program that a runner which reported nothing did not find.
-pub fn missing_program(ran: &CommandOutcome) -> Option<String> {
-    ran.exit?.code.filter(|code| *code != 0)?;
-    let said = [&ran.stderr, &ran.stdout].map(|bytes| without_colour(&String::from_utf8_lossy(bytes)));
-    said.iter().flat_map(|text| text.lines()).find_map(not_found).map(str::to_owned)
+pub fn missing_program(outcome: &CommandOutcome) -> Option<String> {
+    outcome.exit?.code.filter(|code| *code != 0)?;
+    let outputs = [&outcome.stderr, &outcome.stdout].map(|bytes| without_colour(&String::from_utf8_lossy(bytes)));
+    outputs.iter().flat_map(|text| text.lines()).find_map(not_found).map(str::to_owned)
 }
 
 /// Returns the program that a shell did not find: `sh: 1: mocha: not found`, `bash: line 1: mocha: command not found`,
@@ -751,20 +754,20 @@ fn shown_name(wanted: &str, names: &[String]) -> String {
 
 /// Checks the end of a runner that reported no failed test. A failed test makes a runner exit with an error; if no test
 /// failed, something else went wrong.
-fn check_end(checks: &mut Checks, shown: &str, report: &Report, ran: &CommandOutcome) {
+fn check_end(checks: &mut Checks, shown: &str, report: &Report, outcome: &CommandOutcome) {
     let problem = report.problems.first().map(|problem| format!("; {problem}")).unwrap_or_default();
-    let ended = match ran.exit {
+    let ended = match outcome.exit {
         Some(Exit { code: Some(0), .. }) => None,
         Some(Exit { code: Some(code), .. }) => Some(format!("exited with {code}")),
         Some(Exit { signal: Some(signal), .. }) => Some(format!("was ended by signal {signal}")),
         _ => Some("ended without an exit code".to_owned()),
     };
     if let Some(ended) = ended {
-        checks.violated(format!("{shown} {ended} though no test failed{problem}{}", ran.end()), []);
+        checks.violated(format!("{shown} {ended} though no test failed{problem}{}", outcome.end()), []);
     } else if let Some(problem) = report.problems.first() {
-        checks.violated(format!("{shown}: {problem}{}", ran.end()), []);
+        checks.violated(format!("{shown}: {problem}{}", outcome.end()), []);
     } else if let Some(doubt) = report.doubts.first() {
-        checks.unknown(format!("{shown}: {doubt}{}", ran.end()));
+        checks.unknown(format!("{shown}: {doubt}{}", outcome.end()));
     }
 }
 
@@ -825,7 +828,7 @@ fn written(
     workspace: &Path,
     globs: &OneOrList<PathGlob>,
     before: &OldReports,
-    ran: &CommandOutcome,
+    outcome: &CommandOutcome,
 ) -> Result<Report, NoReport> {
     let after = reports(workspace, globs).map_err(NoReport::Unknown)?;
     let mut names: Vec<&String> =
@@ -849,7 +852,7 @@ fn written(
     // A glob may be one of several places; a path without signs of a glob is a report that is expected.
     let lacks = |glob: &&PathGlob| glob.is_path() && !names.iter().any(|name| glob.is_match(name));
     all.problems.extend(globs.iter().filter(lacks).map(|glob| format!("the runner wrote no report `{glob}`")));
-    let output = pytest::output_facts(&without_colour(&String::from_utf8_lossy(&ran.stdout)));
+    let output = pytest::output_facts(&without_colour(&String::from_utf8_lossy(&outcome.stdout)));
     for name in names {
         let wrong = |why: String| NoReport::Wrong(format!("wrote the report `{name}`, but {why}"));
         let mut bytes = Vec::new();

@@ -18,7 +18,7 @@ use crate::matcher::refusal::refuse_list;
 use crate::matcher::subject::CUT;
 use crate::reason_text;
 use crate::text::{and_more, plural};
-use crate::yaml::lists::{filled, said};
+use crate::yaml::lists::{filled, not_null};
 use async_trait::async_trait;
 
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject};
@@ -51,10 +51,10 @@ pub struct ToolCalls {
     #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
     pub order: Vec<Matcher>,
     /// The minimum number of executed calls.
-    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub min: Option<u64>,
     /// The maximum number of attempted calls.
-    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub max: Option<u64>,
     /// The maximum number of attempted calls of each kind.
     #[serde(deserialize_with = "filled_by_kind", skip_serializing_if = "BTreeMap::is_empty")]
@@ -86,7 +86,7 @@ pub struct Count {
     #[serde(default = "one")]
     pub min: u64,
     /// The maximum.
-    #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub max: Option<u64>,
 }
 
@@ -263,7 +263,7 @@ struct MatchingCalls {
     count: u64,
     first: Vec<u64>,
     /// The events of calls above the maximum: each call and its result.
-    over: Vec<[u64; 2]>,
+    excess: Vec<[u64; 2]>,
     /// The label of the first call.
     label: Option<String>,
     /// The number of calls that match but were not executed.
@@ -289,9 +289,9 @@ impl MatchingCalls {
     /// Adds a call, and remembers it if it is above the limit.
     fn add(&mut self, call: &Subject<'_>, limit: Option<u64>) {
         self.count += 1;
-        if limit.is_some_and(|limit| self.count > limit) && self.over.len() < POINTED_AT {
+        if limit.is_some_and(|limit| self.count > limit) && self.excess.len() < POINTED_AT {
             self.label.get_or_insert_with(|| call.label());
-            self.over.push([call.seq, call.result_seq]);
+            self.excess.push([call.seq, call.result_seq]);
         }
     }
 
@@ -308,13 +308,13 @@ impl MatchingCalls {
     }
 
     /// Returns the events of calls above the maximum, without their results.
-    fn over_calls(&self) -> Vec<u64> {
-        self.over.iter().map(|[call, _]| *call).collect()
+    fn excess_calls(&self) -> Vec<u64> {
+        self.excess.iter().map(|[call, _]| *call).collect()
     }
 
     /// Returns the events of calls above the maximum, with their results.
-    fn over_with_results(&self) -> impl Iterator<Item = u64> {
-        self.over.iter().flatten().copied()
+    fn excess_with_results(&self) -> impl Iterator<Item = u64> {
+        self.excess.iter().flatten().copied()
     }
 
     /// Returns why it is unknown whether a matcher matches.
@@ -463,7 +463,7 @@ impl CallsObserver {
             match &found.label {
                 Some(label) => checks.violated(
                     format!("{matcher} is forbidden and was called {}: {label}", times(found)),
-                    found.over_with_results(),
+                    found.excess_with_results(),
                 ),
                 None if found.perhaps.count > 0 => {
                     checks.unknown(format!("whether {matcher} was called is unknown: {}", found.hangs_on()));
@@ -495,9 +495,9 @@ impl CallsObserver {
             if let Some(max) = max.filter(|max| count > *max) {
                 let reason = format!(
                     "{matcher} was called {count} times, at most {max} allowed ({})",
-                    reason_text::events(&found.over_calls())
+                    reason_text::events(&found.excess_calls())
                 );
-                checks.violated(reason, found.over_with_results());
+                checks.violated(reason, found.excess_with_results());
                 continue;
             }
             match (surely, perhaps) {
@@ -578,7 +578,7 @@ impl CallsObserver {
         }
         if let Some(max) = self.wanted.max {
             let reason = format!("{} made, at most {max} allowed", plural(attempts.count, "call"));
-            checks.either(attempts.count <= max, reason, attempts.over_with_results());
+            checks.either(attempts.count <= max, reason, attempts.excess_with_results());
         }
         for (kind, max) in &self.wanted.max_by_kind {
             let found = self.by_kind.get(kind);
@@ -589,14 +589,14 @@ impl CallsObserver {
                 checks.unknown(format!("{reason}, and the kind of {unknown} is unknown"));
                 continue;
             }
-            checks.either(count <= *max, reason, found.into_iter().flat_map(MatchingCalls::over_with_results));
+            checks.either(count <= *max, reason, found.into_iter().flat_map(MatchingCalls::excess_with_results));
         }
         if self.wanted.none {
             let reason = match attempts.count {
                 0 => "no call was made".to_owned(),
                 count => format!("no call is allowed, and {} made; {}", was_were(count), self.calls_listed()),
             };
-            checks.either(attempts.count == 0, reason, attempts.over_with_results());
+            checks.either(attempts.count == 0, reason, attempts.excess_with_results());
         }
     }
 
@@ -614,7 +614,7 @@ fn was_were(count: u64) -> String {
 }
 
 fn times(found: &MatchingCalls) -> String {
-    let at = reason_text::events(&found.over_calls());
+    let at = reason_text::events(&found.excess_calls());
     match found.count {
         1 => format!("once ({at})"),
         count => format!("{count} times ({at})"),

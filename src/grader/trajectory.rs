@@ -16,7 +16,7 @@ use crate::matcher::{Matcher, Speaker};
 use crate::reason_text;
 use crate::text::plural;
 use crate::yaml::forms::{self, AnyForm, Forms, deserialize_forms};
-use crate::yaml::lists::said;
+use crate::yaml::lists::not_null;
 use async_trait::async_trait;
 
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject};
@@ -46,10 +46,10 @@ pub struct Trajectory {
     #[serde(deserialize_with = "expected")]
     pub expected: Vec<Item>,
     /// The comparison of arguments, for calls that do not set `match-args`.
-    #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub match_args: Option<MatchArgs>,
     /// The share that is enough to pass, for modes that give one.
-    #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub min: Option<Fraction>,
     /// The agent whose calls are compared.
     #[serde(default = "main_agent")]
@@ -556,27 +556,27 @@ impl TrajectoryObserver {
             .map(|(matcher, _)| format!("{matcher} has no call of its own"))
             .collect();
         let extra: Vec<String> = self.surely.unmatched(matching).iter().map(|seq| self.label(*seq)).collect();
-        let mut told = vec![head];
+        let mut parts = vec![head];
         if !matches!(self.wanted.mode, Mode::Subset | Mode::Precision) && !missing.is_empty() {
-            told.push(reason_text::first_few_long(&missing, SHOWN));
+            parts.push(reason_text::first_few_long(&missing, SHOWN));
         }
         let allows_more = !self.wanted.mode.counts_more();
         if !allows_more && !extra.is_empty() {
-            told.push(format!("not expected: {}", reason_text::first_few(&extra, SHOWN)));
+            parts.push(format!("not expected: {}", reason_text::first_few(&extra, SHOWN)));
         }
         if missing.is_empty() && (allows_more || extra.is_empty()) {
-            told.extend(self.wrong_order(compared));
+            parts.extend(self.wrong_order(compared));
         }
         if !missing.is_empty() && allows_more {
             let made: Vec<String> = self.labels.iter().map(|(seq, _)| self.label(*seq)).collect();
             let none = || "there were no calls".to_owned();
-            told.push(if made.is_empty() {
+            parts.push(if made.is_empty() {
                 none()
             } else {
                 format!("the calls were: {}", reason_text::first_few(&made, 8))
             });
         }
-        told.join("; ")
+        parts.join("; ")
     }
 
     /// Returns the place where the order differs, if nothing else differs.

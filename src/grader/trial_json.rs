@@ -45,7 +45,7 @@ pub struct Account {
     asked: HashMap<String, Vec<usize>>,
     requests: HashMap<String, usize>,
     /// The approximate size of the kept events, in bytes.
-    held: usize,
+    size: usize,
     /// The number of calls that the engine ended instead of the agent.
     cut: u64,
 }
@@ -57,7 +57,7 @@ const MAX_ACCOUNT_BYTES: usize = 256 << 20;
 impl Account {
     /// Returns the reason why the account cannot be used, if it became too large.
     pub fn too_large(&self) -> Option<String> {
-        (self.held > MAX_ACCOUNT_BYTES)
+        (self.size > MAX_ACCOUNT_BYTES)
             .then(|| format!("the trace holds more of it than {} MiB", MAX_ACCOUNT_BYTES >> 20))
     }
 
@@ -75,25 +75,25 @@ impl Account {
     }
 
     /// Adds to the size. If the size exceeds the maximum, the account is emptied.
-    fn holds(&mut self, weight: usize) {
-        self.held = self.held.saturating_add(weight);
-        if self.held > MAX_ACCOUNT_BYTES {
-            *self = Self { held: self.held, ..Self::default() };
+    fn add_size(&mut self, weight: usize) {
+        self.size = self.size.saturating_add(weight);
+        if self.size > MAX_ACCOUNT_BYTES {
+            *self = Self { size: self.size, ..Self::default() };
         }
     }
 
     /// Adds an event.
     pub fn event(&mut self, event: &Event) {
-        if self.held > MAX_ACCOUNT_BYTES {
+        if self.size > MAX_ACCOUNT_BYTES {
             return;
         }
         match &event.body {
             EventBody::Message(message) => {
-                let mut said = json!({"role": message.role, "text": message.text, "seq": event.seq});
-                put(&mut said, "parent", event.parent.clone());
-                let weight = weight(&said);
-                self.messages.push(said);
-                self.holds(weight);
+                let mut entry = json!({"role": message.role, "text": message.text, "seq": event.seq});
+                put(&mut entry, "parent", event.parent.clone());
+                let weight = weight(&entry);
+                self.messages.push(entry);
+                self.add_size(weight);
             }
             EventBody::PermissionRequest(request) => {
                 let number = self.permissions.len();
@@ -103,7 +103,7 @@ impl Account {
                 self.permissions.push(asked);
                 self.asked.entry(request.call.clone()).or_default().push(number);
                 self.requests.insert(request.request.clone(), number);
-                self.holds(weight);
+                self.add_size(weight);
             }
             EventBody::PermissionResponse(response) => {
                 let known = self.requests.get(&response.request).and_then(|number| self.permissions.get_mut(*number));
@@ -120,32 +120,32 @@ impl Account {
 
     /// Adds a call with its result.
     pub fn call(&mut self, call: &Subject<'_>) {
-        if self.held > MAX_ACCOUNT_BYTES {
+        if self.size > MAX_ACCOUNT_BYTES {
             return;
         }
         self.cut += u64::from(call.is_cut);
-        let mut told = json!({
+        let mut entry = json!({
             "call": call.call.call, "seq": call.seq, "step": call.call.step,
         });
         // A success that may have been a failure is unknown.
-        put(&mut told, "status", Some(call.status.word()).filter(|_| !call.may_have_failed()));
+        put(&mut entry, "status", Some(call.status.word()).filter(|_| !call.may_have_failed()));
         // An unknown kind is absent, as every fact that was not shown.
-        put(&mut told, "kind", known_kind(call));
+        put(&mut entry, "kind", known_kind(call));
         // Paths that were not shown are absent instead of an empty list, and so are paths of which one cannot be read.
-        put(&mut told, "paths", call.paths().seen().filter(|_| !call.has_unread_path()).cloned());
-        put(&mut told, "name", call.call.name.clone());
-        put(&mut told, "title", call.call.title.clone());
-        put(&mut told, "input", call.call.shown_input().cloned());
-        put(&mut told, "output", call.output);
+        put(&mut entry, "paths", call.paths().seen().filter(|_| !call.has_unread_path()).cloned());
+        put(&mut entry, "name", call.call.name.clone());
+        put(&mut entry, "title", call.call.title.clone());
+        put(&mut entry, "input", call.call.shown_input().cloned());
+        put(&mut entry, "output", call.output);
         if call.truncated {
-            put(&mut told, TRUNCATED, Some(true));
+            put(&mut entry, TRUNCATED, Some(true));
         }
-        put(&mut told, "exit_code", call.exit_code);
-        put(&mut told, "parent", call.parent);
-        let weight = weight(&told);
-        self.calls.push(told);
+        put(&mut entry, "exit_code", call.exit_code);
+        put(&mut entry, "parent", call.parent);
+        let weight = weight(&entry);
+        self.calls.push(entry);
         self.asked_for(call);
-        self.holds(weight);
+        self.add_size(weight);
     }
 
     /// Adds to each request for a call the kind that it asked for.
@@ -193,7 +193,7 @@ pub fn stop(stop: &Stop) -> Value {
 /// Returns the usage. A figure that was not reported is absent; one that is a lower bound is listed in
 /// `lower_bounds`.
 pub fn usage(usage: &UsageTotal) -> Value {
-    let mut told = json!({});
+    let mut entry = json!({});
     let tokens = [
         (Measure::InputTokens, usage.input_tokens()),
         (Measure::OutputTokens, usage.output_tokens()),
@@ -204,27 +204,27 @@ pub fn usage(usage: &UsageTotal) -> Value {
     ];
     let mut bounds: Vec<&str> = Vec::new();
     for (measure, amount) in tokens {
-        put(&mut told, measure.word(), amount.map(Amount::value));
+        put(&mut entry, measure.word(), amount.map(Amount::value));
         bounds.extend(amount.filter(|amount| !amount.is_exact()).map(|_| measure.word()));
     }
     let cost = usage.cost_usd();
-    put(&mut told, Measure::CostUsd.word(), cost.map(Amount::value));
+    put(&mut entry, Measure::CostUsd.word(), cost.map(Amount::value));
     bounds.extend(cost.filter(|cost| !cost.is_exact()).map(|_| Measure::CostUsd.word()));
-    put(&mut told, LOWER_BOUNDS, (!bounds.is_empty()).then_some(bounds));
-    told
+    put(&mut entry, LOWER_BOUNDS, (!bounds.is_empty()).then_some(bounds));
+    entry
 }
 
 /// Returns the changes of the workspace, or an empty map if they were not measured. Lists that may lack files are listed in
 /// `lower_bounds`.
 pub fn files(evidence: &Evidence<'_>) -> Value {
     let Some(change) = evidence.change else { return Value::Object(Map::new()) };
-    let mut told = json!({"created": change.created, "changed": change.changed, "deleted": change.deleted});
+    let mut entry = json!({"created": change.created, "changed": change.changed, "deleted": change.deleted});
     let unmeasured = || change.in_plain_sight().cloned().collect::<Vec<String>>();
     // If only the patch is known, these places are unknown.
     let unmeasured = (!change.is_patch_alone).then(unmeasured).filter(|places| !places.is_empty());
-    put(&mut told, UNMEASURED, unmeasured);
-    put(&mut told, LOWER_BOUNDS, change.may_lack_files().then(|| FILE_LISTS.to_vec()));
-    told
+    put(&mut entry, UNMEASURED, unmeasured);
+    put(&mut entry, LOWER_BOUNDS, change.may_lack_files().then(|| FILE_LISTS.to_vec()));
+    entry
 }
 
 /// Returns the metrics of the trial. What is unknown is absent: the number of calls of each kind if the kind of a call is

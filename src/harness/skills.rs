@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::Manifest;
 use crate::trace::Header;
 use crate::values::NameGlob;
-use crate::yaml::lists::{filled, filled_map, said};
+use crate::yaml::lists::{filled, filled_map, not_null};
 
 mod sign;
 
@@ -21,17 +21,17 @@ pub use sign::{OfSkill, Sign, Signs};
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Skills {
     /// The folder of the skills of a project, relative to the workspace. Each skill is a folder in it.
-    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub project: Option<PathBuf>,
     /// The folder of the user's skills, relative to the home.
-    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub user: Option<PathBuf>,
     /// The calls by which the agent uses a skill, with the placeholder `{skill}` for the skill's name. One of them is
     /// enough.
     #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
     pub used_by: Vec<Sign>,
     /// The line in which the agent lists the skills that it loaded. Claude Code's own protocols need none.
-    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub listed: Option<Listing>,
     /// The names of the agent's built-in skills. Globs are allowed.
     #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
@@ -107,10 +107,10 @@ pub fn names_in(list: &Value) -> Option<Vec<String>> {
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Instructions {
     /// The instruction file of a project, relative to the workspace.
-    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub project: Option<PathBuf>,
     /// The user's instruction file, relative to the home.
-    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub user: Option<PathBuf>,
 }
 

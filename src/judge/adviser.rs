@@ -116,12 +116,12 @@ impl Adviser for OfTrial {
             return Ok(Decision::new(Answer::RejectOnce, policy, reason).with_rule("too-long"));
         };
         let reply = self.ask(name, question)?;
-        let said = read(&reply.text)?;
-        let answer = match said.answer {
+        let advice = read(&reply.text)?;
+        let answer = match advice.answer {
             AdvisedAnswer::Allow => Answer::AllowOnce,
             AdvisedAnswer::Reject => Answer::RejectOnce,
         };
-        Ok(Decision::new(answer, policy, format!("{name}: {}", super::rubric::short(&said.reason))))
+        Ok(Decision::new(answer, policy, format!("{name}: {}", super::rubric::short(&advice.reason))))
     }
 }
 
@@ -129,21 +129,21 @@ impl OfTrial {
     /// Returns the question to the model; `None` if the request cannot be shown completely.
     fn question(&self, llm: &Llm, request: &Request) -> Option<Question> {
         let diffs: Vec<Value> = request.diffs.iter().map(|diff| json!(diff)).collect();
-        let told = json!({
+        let shown = json!({
             "kind": request.kind, "name": request.name, "title": request.title, "paths": request.paths.seen(),
             "command": request.command.seen(), "input": request.input, "changes": diffs,
         });
-        let told = self.masker.mask(&told.to_string()).into_owned();
-        if told.chars().nth(CHARACTERS).is_some() {
+        let shown = self.masker.mask(&shown.to_string()).into_owned();
+        if shown.chars().nth(CHARACTERS).is_some() {
             return None;
         }
-        let mark = mark(&[&told]);
+        let mark = mark(&[&shown]);
         let instructions = llm.instructions.as_deref().unwrap_or("(none)");
         let user = format!(
             "The user's instructions:\n{}\n\nThe mark is {mark}.\n\n{}\n{REMINDER} \
              May the agent do this?\n",
             instructions.trim(),
-            between(&mark, "the request", &told)
+            between(&mark, "the request", &shown)
         );
         Some(Question { system: SYSTEM.to_owned(), user, schema: schema(), marks: vec![mark], fresh: false })
     }

@@ -132,13 +132,13 @@ fn why_void(written: &Written, criterion: &Criterion, shown: &ShownSession) -> O
     }
     if criterion.wants_value() {
         let Some(value) = written.value else { return Some("the judge gives no value".to_owned()) };
-        match criterion.said_of(value) {
+        match criterion.verdict_of(value) {
             None => return Some(format!("the judge's value {value} is not allowed")),
-            Some(said) if said != written.verdict => {
+            Some(by_value) if by_value != written.verdict => {
                 return Some(format!(
                     "the judge's verdict is {}, but its value {value} is a {}",
                     written.verdict.word(),
-                    said.word()
+                    by_value.word()
                 ));
             }
             Some(_) => {}
@@ -214,10 +214,10 @@ mod tests {
         #[test]
         fn a_pass_always_quotes_what_was_shown(
             texts in prop::collection::vec("[a-d ]{0,12}", 0..6),
-            said in prop::collection::vec((word(), prop::collection::vec(0..6_u64, 0..3), "[a-d ]{0,9}"), 2),
+            answers in prop::collection::vec((word(), prop::collection::vec(0..6_u64, 0..3), "[a-d ]{0,9}"), 2),
         ) {
             let (criteria, shown) = (criteria(), shown(&texts));
-            let list: Vec<Value> = criteria.iter().zip(&said).map(|(criterion, (verdict, events, quote))| {
+            let list: Vec<Value> = criteria.iter().zip(&answers).map(|(criterion, (verdict, events, quote))| {
                 json!({"criterion": criterion.id, "verdict": verdict, "events": events, "quote": quote, "reason": ""})
             }).collect();
             let answer = read(&json!({"criteria": list}).to_string(), &criteria).unwrap();

@@ -269,8 +269,8 @@ impl Calibration {
                 ("tnr", measured.tnr, again.tnr),
                 ("kappa", measured.kappa, again.kappa),
             ];
-            for (what, told, counted) in figures {
-                if !same_rate(told, counted) {
+            for (what, stored, counted) in figures {
+                if !same_rate(stored, counted) {
                     return Some(format!("the {what} of `{name}` does not match its counts"));
                 }
             }
@@ -365,18 +365,18 @@ fn standing(wanted: &CalibrationRequirements<'_>, judges: &[ModelName], case_fol
 }
 
 /// Returns true if two rates are equal except for their formatting.
-fn same_rate(told: Option<Rate>, counted: Option<Rate>) -> bool {
+fn same_rate(stored: Option<Rate>, counted: Option<Rate>) -> bool {
     let near = |one: f64, other: f64| (one - other).abs() < 1e-6;
     // Older versions wrote an interval without width if the labels show no spread.
-    let near_end = |told: Option<f64>, counted: Option<f64>, value: f64| match counted {
-        Some(counted) => told.is_some_and(|told| near(told, counted)),
-        None => told.is_none_or(|told| near(told, value)),
+    let near_end = |stored: Option<f64>, counted: Option<f64>, value: f64| match counted {
+        Some(counted) => stored.is_some_and(|stored| near(stored, counted)),
+        None => stored.is_none_or(|stored| near(stored, value)),
     };
-    match (told, counted) {
+    match (stored, counted) {
         (None, None) => true,
-        (Some(told), Some(counted)) => {
+        (Some(stored), Some(counted)) => {
             let is_end = |one, other| near_end(one, other, counted.value);
-            near(told.value, counted.value) && is_end(told.low, counted.low) && is_end(told.high, counted.high)
+            near(stored.value, counted.value) && is_end(stored.low, counted.low) && is_end(stored.high, counted.high)
         }
         _ => false,
     }

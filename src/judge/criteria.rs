@@ -89,7 +89,7 @@ impl Criterion {
     }
 
     /// Returns the verdict for a number, or `None` if the number is not allowed.
-    pub fn said_of(&self, value: f64) -> Option<CriterionVerdict> {
+    pub fn verdict_of(&self, value: f64) -> Option<CriterionVerdict> {
         let holds = if let Some(scale) = &self.scale {
             let points = scale.from as f64..=scale.to as f64;
             if value.fract() != 0.0 || !points.contains(&value) {
@@ -105,14 +105,14 @@ impl Criterion {
 
     /// Returns the criterion's value in the mean: points by their place on the scale, anything else 1 or 0.
     /// Unknown answers have none.
-    pub fn counts(&self, said: CriterionVerdict, value: Option<f64>) -> Option<f64> {
-        match (said, &self.scale, value) {
+    pub fn counts(&self, verdict: CriterionVerdict, value: Option<f64>) -> Option<f64> {
+        match (verdict, &self.scale, value) {
             (CriterionVerdict::Unknown, ..) => None,
             (_, Some(scale), Some(value)) => {
                 let width = scale.to as f64 - scale.from as f64;
                 Some(((value - scale.from as f64) / width).clamp(0.0, 1.0))
             }
-            (said, ..) => Some(f64::from(u8::from(said == CriterionVerdict::Pass))),
+            (verdict, ..) => Some(f64::from(u8::from(verdict == CriterionVerdict::Pass))),
         }
     }
 
@@ -195,16 +195,16 @@ pub fn refusal(criteria: &[Criterion], aggregate: Aggregate, min: Option<Fractio
 /// Combines the verdicts of several criteria: returns the verdict, and the mean of the known parts.
 pub fn aggregate(
     criteria: &[Criterion],
-    said: &[(CriterionVerdict, Option<f64>)],
+    answers: &[(CriterionVerdict, Option<f64>)],
     aggregate: Aggregate,
     min: Option<Fraction>,
 ) -> (CriterionVerdict, Option<Fraction>) {
-    let each = || criteria.iter().zip(said).filter(|(criterion, _)| criterion.weight > 0.0 || criterion.required);
-    let parts = criteria.iter().zip(said);
-    let share = Share::of(parts.map(|(it, (said, value))| Part::new(it.weight, it.counts(*said, *value))));
-    let all = |want: CriterionVerdict| each().all(|(_, (said, _))| *said == want);
-    let any = |want: CriterionVerdict| each().any(|(_, (said, _))| *said == want);
-    let required = |want: CriterionVerdict| each().any(|(it, (said, _))| it.required && *said == want);
+    let each = || criteria.iter().zip(answers).filter(|(criterion, _)| criterion.weight > 0.0 || criterion.required);
+    let parts = criteria.iter().zip(answers);
+    let share = Share::of(parts.map(|(it, (verdict, value))| Part::new(it.weight, it.counts(*verdict, *value))));
+    let all = |want: CriterionVerdict| each().all(|(_, (verdict, _))| *verdict == want);
+    let any = |want: CriterionVerdict| each().any(|(_, (verdict, _))| *verdict == want);
+    let required = |want: CriterionVerdict| each().any(|(it, (verdict, _))| it.required && *verdict == want);
     let reached = min.map_or(Judgement::True, |min| share.reaches(min));
     let failed = match (aggregate, min) {
         _ if required(CriterionVerdict::Fail) => true,
@@ -238,14 +238,15 @@ mod tests {
     }
 
     fn come_to(
-        said: &[CriterionVerdict],
+        verdicts: &[CriterionVerdict],
         how: Aggregate,
         min: Option<f64>,
         required: bool,
     ) -> (CriterionVerdict, Option<f64>) {
-        let criteria: Vec<_> = (0..said.len()).map(|n| criterion(&format!("c{n}"), 1.0, required && n == 0)).collect();
-        let said: Vec<_> = said.iter().map(|said| (*said, None)).collect();
-        let (verdict, value) = aggregate(&criteria, &said, how, min.and_then(Fraction::new));
+        let criteria: Vec<_> =
+            (0..verdicts.len()).map(|n| criterion(&format!("c{n}"), 1.0, required && n == 0)).collect();
+        let answers: Vec<_> = verdicts.iter().map(|verdict| (*verdict, None)).collect();
+        let (verdict, value) = aggregate(&criteria, &answers, how, min.and_then(Fraction::new));
         (verdict, value.map(Fraction::get))
     }
 
@@ -253,7 +254,7 @@ mod tests {
     fn unknown_is_neither_a_pass_nor_a_fail() {
         use Aggregate::{All, Any};
         use CriterionVerdict::{Fail, Pass, Unknown};
-        for (said, how, min, required, wanted) in [
+        for (verdicts, how, min, required, wanted) in [
             (&[Pass, Pass][..], All, None, false, (Pass, Some(1.0))),
             (&[Pass, Unknown], All, None, false, (Unknown, Some(1.0))),
             (&[Fail, Unknown], All, None, false, (Fail, Some(0.0))),
@@ -268,7 +269,7 @@ mod tests {
             (&[Fail, Unknown], Any, None, false, (Unknown, Some(0.0))),
             (&[Fail, Fail], Any, None, false, (Fail, Some(0.0))),
         ] {
-            assert_eq!(come_to(said, how, min, required), wanted, "{said:?} {how:?} {min:?} {required}");
+            assert_eq!(come_to(verdicts, how, min, required), wanted, "{verdicts:?} {how:?} {min:?} {required}");
         }
     }
 
@@ -277,21 +278,21 @@ mod tests {
         let scale = Scale { from: 1, to: 5, pass: 4, points: Default::default() };
         let points = Criterion { scale: Some(scale), ..criterion("a", 1.0, false) };
         assert_eq!(
-            [3.0, 4.0, 5.0].map(|n| points.said_of(n)),
+            [3.0, 4.0, 5.0].map(|n| points.verdict_of(n)),
             [Some(CriterionVerdict::Fail), Some(CriterionVerdict::Pass), Some(CriterionVerdict::Pass)]
         );
-        assert_eq!([0.0, 6.0, 3.5, f64::NAN].map(|n| points.said_of(n)), [None; 4]);
+        assert_eq!([0.0, 6.0, 3.5, f64::NAN].map(|n| points.verdict_of(n)), [None; 4]);
         assert_eq!(points.counts(CriterionVerdict::Fail, Some(2.0)), Some(0.25));
         let number =
             Criterion { number: Some(Bounds { min: Some(0.0), max: Some(2.0) }), ..criterion("b", 1.0, false) };
         assert_eq!(
-            [-1.0, 2.0, 2.5].map(|n| number.said_of(n)),
+            [-1.0, 2.0, 2.5].map(|n| number.verdict_of(n)),
             [Some(CriterionVerdict::Fail), Some(CriterionVerdict::Pass), Some(CriterionVerdict::Fail)]
         );
-        assert_eq!(number.said_of(f64::INFINITY), None);
+        assert_eq!(number.verdict_of(f64::INFINITY), None);
     }
 
-    fn any_said() -> impl Strategy<Value = CriterionVerdict> {
+    fn any_verdict() -> impl Strategy<Value = CriterionVerdict> {
         prop_oneof![Just(CriterionVerdict::Pass), Just(CriterionVerdict::Fail), Just(CriterionVerdict::Unknown)]
     }
 
@@ -299,15 +300,16 @@ mod tests {
         /// An answer that becomes known never turns a verdict into its opposite.
         #[test]
         fn learning_an_unknown_overturns_nothing(
-            said in prop::collection::vec((any_said(), any_said(), 0.0..3.0f64, any::<bool>()), 1..6),
+            answers in prop::collection::vec((any_verdict(), any_verdict(), 0.0..3.0f64, any::<bool>()), 1..6),
             any in any::<bool>(),
             min in prop::option::of(0.01..=1.0f64),
         ) {
-            let criteria: Vec<_> = said.iter().enumerate().map(|(n, it)| criterion(&format!("c{n}"), it.2, it.3)).collect();
+            let criteria: Vec<_> = answers.iter().enumerate().map(|(n, it)| criterion(&format!("c{n}"), it.2, it.3)).collect();
             let how = if any { Aggregate::Any } else { Aggregate::All };
             let min = min.filter(|_| !any).and_then(Fraction::new);
-            let before: Vec<_> = said.iter().map(|it| (it.0, None)).collect();
-            let after: Vec<_> = said.iter().map(|it| (if it.0 == CriterionVerdict::Unknown { it.1 } else { it.0 }, None)).collect();
+            let before: Vec<_> = answers.iter().map(|it| (it.0, None)).collect();
+            let after: Vec<_> =
+                answers.iter().map(|it| (if it.0 == CriterionVerdict::Unknown { it.1 } else { it.0 }, None)).collect();
             let (before, _) = aggregate(&criteria, &before, how, min);
             let (after, _) = aggregate(&criteria, &after, how, min);
             prop_assert!(before == CriterionVerdict::Unknown || before == after, "{before:?} became {after:?}");

@@ -120,7 +120,7 @@ pub struct Both {
 #[derive(Debug)]
 pub struct Compared {
     /// The answers; judges without an answer are left out.
-    pub said: Vec<Both>,
+    pub answers: Vec<Both>,
     /// The errors of the other judges.
     pub failed: Vec<String>,
     judges: Vec<OneJudge>,
@@ -130,7 +130,7 @@ pub struct Compared {
 impl Compared {
     /// Returns the outcome of a majority of the judges, if there is one.
     pub fn decided(&self, judges: usize) -> Option<PairOutcome> {
-        let count = |outcome| self.said.iter().filter(|both| both.outcome == outcome).count();
+        let count = |outcome| self.answers.iter().filter(|both| both.outcome == outcome).count();
         [PairOutcome::Better, PairOutcome::Worse, PairOutcome::Tie]
             .into_iter()
             .find(|outcome| count(*outcome) * 2 > judges)
@@ -192,8 +192,8 @@ impl Pair {
         let mut compared = self.compare(judges, names).await;
         record.record_used(compared.spent.figures());
         record.judges.append(&mut compared.judges);
-        record.agreement = agreement(&compared.said);
-        if compared.said.is_empty() {
+        record.agreement = agreement(&compared.answers);
+        if compared.answers.is_empty() {
             Grade::ungraded(compared.failed.join("; "))
         } else {
             self.grade(&compared, names.len())
@@ -205,14 +205,14 @@ impl Pair {
         // Quotes are searched in the text as sent, which is redacted.
         let masked = |text: &String| judges.masked(text);
         let pair = Pair { candidate: masked(&self.candidate), reference: masked(&self.reference), ..self.clone() };
-        let (said, failed) = (Vec::new(), Vec::new());
-        let mut compared = Compared { said, failed, judges: Vec::new(), spent: Spent::default() };
+        let (answers, failed) = (Vec::new(), Vec::new());
+        let mut compared = Compared { answers, failed, judges: Vec::new(), spent: Spent::default() };
         for JudgeReply { mut one, answer, spent } in ask_all(&pair, judges, names).await {
             compared.spent.join(&spent);
             match answer {
                 Ok(both) => {
                     one.orders = both.orders.to_vec();
-                    compared.said.push(both);
+                    compared.answers.push(both);
                 }
                 Err(why) => compared.failed.push(why),
             }
@@ -281,7 +281,7 @@ impl Pair {
 
     fn grade(&self, compared: &Compared, judges: usize) -> Grade {
         let why = |outcome: Option<PairOutcome>| {
-            let who = compared.said.iter().find(|both| outcome.is_none_or(|outcome| both.outcome == outcome));
+            let who = compared.answers.iter().find(|both| outcome.is_none_or(|outcome| both.outcome == outcome));
             who.map(|both| short(&both.why)).unwrap_or_default()
         };
         let decided = compared.decided(judges);
@@ -335,10 +335,10 @@ fn claimed(winner: Winner, candidate_first: bool) -> PairOutcome {
     }
 }
 
-fn agreement(said: &[Both]) -> Option<f64> {
+fn agreement(answers: &[Both]) -> Option<f64> {
     let (mut pairs, mut same) = (0_u32, 0_u32);
-    for (number, one) in said.iter().enumerate() {
-        for other in said.iter().skip(number + 1) {
+    for (number, one) in answers.iter().enumerate() {
+        for other in answers.iter().skip(number + 1) {
             pairs += 1;
             same += u32::from(one.outcome == other.outcome);
         }

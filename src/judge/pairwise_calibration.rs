@@ -11,7 +11,7 @@ use crate::statistics::{LEVEL, agreement};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct SaidOfPairs {
+pub struct OutcomeCounts {
     /// The trace is better than the reference.
     pub better: u64,
     /// The trace is worse.
@@ -28,11 +28,11 @@ pub struct SaidOfPairs {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Pairs {
     /// Pairs that people label `better`.
-    pub better: SaidOfPairs,
+    pub better: OutcomeCounts,
     /// Pairs that people label `worse`.
-    pub worse: SaidOfPairs,
+    pub worse: OutcomeCounts,
     /// Pairs that people label `tie`.
-    pub tie: SaidOfPairs,
+    pub tie: OutcomeCounts,
     /// The share of pairs with a known outcome on which judges agree with people; Wilson.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agreement: Option<Rate>,
@@ -62,9 +62,9 @@ pub struct Orders {
     pub consistency: Option<Rate>,
 }
 
-impl SaidOfPairs {
-    fn add(&mut self, said: PairOutcome) {
-        *match said {
+impl OutcomeCounts {
+    fn add(&mut self, outcome: PairOutcome) {
+        *match outcome {
             PairOutcome::Better => &mut self.better,
             PairOutcome::Worse => &mut self.worse,
             PairOutcome::Tie => &mut self.tie,

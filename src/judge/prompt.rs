@@ -62,14 +62,14 @@ fn asked(about: Option<&str>, criteria: &[Criterion]) -> String {
 
 /// Returns a criterion as shown to the judge, without its weight.
 fn shown(criterion: &Criterion) -> Value {
-    let mut told = json!({"criterion": criterion.id, "ask": criterion.ask});
+    let mut value = json!({"criterion": criterion.id, "ask": criterion.ask});
     if let Some(scale) = &criterion.scale {
-        told["scale"] = json!({"from": scale.from, "to": scale.to, "pass_from": scale.pass, "points": scale.points});
+        value["scale"] = json!({"from": scale.from, "to": scale.to, "pass_from": scale.pass, "points": scale.points});
     }
     if let Some(number) = &criterion.number {
-        told["number"] = json!({"pass_min": number.min, "pass_max": number.max});
+        value["number"] = json!({"pass_min": number.min, "pass_max": number.max});
     }
-    told
+    value
 }
 
 /// Returns true if a quote repeats the instructions: a sentence of them, or a whole question.
@@ -78,8 +78,8 @@ pub fn is_instruction(quote: &str, criterion: &Criterion) -> bool {
     const WORDS: usize = 5;
     let plain = |text: &str| squeezed(text).to_lowercase();
     let quote = plain(quote);
-    let told = [SYSTEM, REMINDER, TASK].iter().any(|text| plain(text).contains(&quote));
-    (told && quote.split(' ').count() >= WORDS) || quote == plain(&criterion.ask)
+    let is_of_prompt = [SYSTEM, REMINDER, TASK].iter().any(|text| plain(text).contains(&quote));
+    (is_of_prompt && quote.split(' ').count() >= WORDS) || quote == plain(&criterion.ask)
 }
 
 /// Returns the digest of all instructions of a rubric to a judge, which are independent of the session.

@@ -214,21 +214,21 @@ impl Rubric {
     }
 
     fn grade(&self, findings: &[CriterionFinding], change: Option<u64>, missing: &[String]) -> Grade {
-        let said: Vec<(CriterionVerdict, Option<f64>)> = findings.iter().map(|it| (it.verdict, it.value)).collect();
-        let (verdict, value) = aggregate(&self.criteria, &said, self.aggregate, self.min);
-        let told = |want: CriterionVerdict| -> Vec<String> {
+        let answers: Vec<(CriterionVerdict, Option<f64>)> = findings.iter().map(|it| (it.verdict, it.value)).collect();
+        let (verdict, value) = aggregate(&self.criteria, &answers, self.aggregate, self.min);
+        let reasons = |want: CriterionVerdict| -> Vec<String> {
             let those = findings.iter().filter(|it| it.verdict == want);
             those.map(|it| format!("`{}`: {}", it.criterion, short(it.void.as_ref().unwrap_or(&it.reason)))).collect()
         };
-        let of_all = format!("{} of {} criteria hold", told(CriterionVerdict::Pass).len(), findings.len());
+        let of_all = format!("{} of {} criteria hold", reasons(CriterionVerdict::Pass).len(), findings.len());
         let (passed, reason) = match verdict {
             CriterionVerdict::Unknown => {
-                let mut why = told(CriterionVerdict::Unknown);
+                let mut why = reasons(CriterionVerdict::Unknown);
                 why.extend(missing.iter().cloned());
                 return Grade::ungraded(format!("the judge gave no verdict: {}", why.join("; ")));
             }
-            CriterionVerdict::Fail => (false, format!("{of_all}; {}", told(CriterionVerdict::Fail).join("; "))),
-            CriterionVerdict::Pass => (true, format!("{of_all}; {}", told(CriterionVerdict::Pass).join("; "))),
+            CriterionVerdict::Fail => (false, format!("{of_all}; {}", reasons(CriterionVerdict::Fail).join("; "))),
+            CriterionVerdict::Pass => (true, format!("{of_all}; {}", reasons(CriterionVerdict::Pass).join("; "))),
         };
         let deciding = if passed { CriterionVerdict::Pass } else { CriterionVerdict::Fail };
         let evidence = findings.iter().filter(|it| it.verdict == deciding).flat_map(|it| it.evidence.iter().copied());

@@ -108,7 +108,7 @@ pub struct View {
     whole: Option<Vec<Line>>,
     whole_size: usize,
     /// The messages since the agent's last call: closing words, unless another call follows.
-    said: Vec<Both>,
+    trailing: Vec<Both>,
     closing: usize,
     thoughts: usize,
     /// The number of messages above the maximum between two calls.
@@ -139,7 +139,7 @@ impl View {
             tail_size: 0,
             whole: Some(Vec::new()),
             whole_size: 0,
-            said: Vec::new(),
+            trailing: Vec::new(),
             closing: 0,
             thoughts: 0,
             unsaid: 0,
@@ -158,7 +158,7 @@ impl View {
         self.last = Some(event.seq);
         match &event.body {
             Body::Message(message) if message.role == Role::User => {
-                self.turn_is_over();
+                self.end_turn();
                 let both = self.both(event, Source::User, json!({"role": "user", "text": message.text}));
                 if self.prompts.len() < PROMPTS {
                     self.keep_whole(both.whole);
@@ -168,10 +168,10 @@ impl View {
                 }
             }
             Body::Message(message) => {
-                let size: usize = self.said.iter().map(|said| said.short.size()).sum();
+                let size: usize = self.trailing.iter().map(|both| both.short.size()).sum();
                 if size < self.rules.characters {
                     let both = self.both(event, Source::Agent, json!({"role": "agent", "text": message.text}));
-                    self.said.push(both);
+                    self.trailing.push(both);
                 } else {
                     self.unsaid += 1;
                 }
@@ -185,8 +185,8 @@ impl View {
             }
             Body::Plan { entries } => self.take(event, Source::Other, json!({ "entries": entries })),
             Body::ToolCall(call) => {
-                for said in std::mem::take(&mut self.said) {
-                    self.keep(said);
+                for both in std::mem::take(&mut self.trailing) {
+                    self.keep(both);
                 }
                 let mut shown = json!({"call": call.call, "kind": call.kind, "name": call.name, "input": call.input});
                 // Some agents describe a call only there.
@@ -208,7 +208,7 @@ impl View {
                 self.take(event, Source::Result, shown);
             }
             Body::Stop(stop) => {
-                self.turn_is_over();
+                self.end_turn();
                 self.take(event, Source::Other, json!({ "reason": stop.reason }));
             }
             Body::PermissionRequest(_) | Body::Usage(_) | Body::Notice { .. } => {}
@@ -222,7 +222,7 @@ impl View {
 
     /// Returns the view, with the change of the workspace if known. `tracing` is true if the agent shows tool calls.
     pub fn finish(mut self, tracing: bool, patch: Option<&str>) -> ShownSession {
-        self.turn_is_over();
+        self.end_turn();
         let mut shown = ShownSession { hides_calls: !tracing, ..ShownSession::default() };
         let is_change_known = patch.is_some();
         let patch = patch.filter(|patch| !patch.trim().is_empty());
@@ -280,19 +280,19 @@ impl View {
         shown
     }
 
-    fn turn_is_over(&mut self) {
-        let said = std::mem::take(&mut self.said);
+    fn end_turn(&mut self) {
+        let trailing = std::mem::take(&mut self.trailing);
         if self.shows(Show::Closing) {
-            said.into_iter().for_each(|both| self.keep(both));
+            trailing.into_iter().for_each(|both| self.keep(both));
         } else {
-            self.closing += said.len();
+            self.closing += trailing.len();
         }
     }
 
     /// Adds an event: with long texts cut, and complete as long as there is room.
     fn both(&mut self, event: &Event, source: Source, shown: Value) -> Both {
         let room = self.rules.characters.saturating_sub(self.whole_size);
-        let waiting: usize = self.said.iter().filter_map(|said| said.whole.as_ref()).map(Line::size).sum();
+        let waiting: usize = self.trailing.iter().filter_map(|both| both.whole.as_ref()).map(Line::size).sum();
         let whole = self.whole.is_some().then(|| Line::of(event, source, shown.clone(), true));
         let whole = whole.filter(|line| line.size() + waiting <= room);
         Both { short: Line::of(event, source, shown, false), whole }

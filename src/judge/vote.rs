@@ -9,8 +9,8 @@ use crate::statistics::figures::quantile_of_sorted;
 pub fn majority(criteria: &[Criterion], judges: &[Option<Vec<CriterionFinding>>]) -> Vec<CriterionFinding> {
     let most = |number: usize, criterion: &Criterion| -> CriterionFinding {
         let all: Vec<&CriterionFinding> = judges.iter().flatten().filter_map(|findings| findings.get(number)).collect();
-        let of = |said: CriterionVerdict| -> Vec<&CriterionFinding> {
-            all.iter().copied().filter(|it| it.verdict == said).collect()
+        let of = |verdict: CriterionVerdict| -> Vec<&CriterionFinding> {
+            all.iter().copied().filter(|it| it.verdict == verdict).collect()
         };
         let (passed, failed) = (of(CriterionVerdict::Pass), of(CriterionVerdict::Fail));
         let winners = [passed, failed].into_iter().find(|votes| votes.len() * 2 > judges.len());
@@ -77,8 +77,8 @@ mod tests {
         use CriterionVerdict::{Fail, Pass, Unknown};
         let criteria =
             [Criterion { id: "a".into(), ask: "?".into(), scale: None, number: None, weight: 1.0, required: false }];
-        let say = |said: &[Option<CriterionVerdict>]| {
-            let judges: Vec<_> = said.iter().map(|it| it.map(|it| vec![finding(it, Some(2.0))])).collect();
+        let say = |verdicts: &[Option<CriterionVerdict>]| {
+            let judges: Vec<_> = verdicts.iter().map(|it| it.map(|it| vec![finding(it, Some(2.0))])).collect();
             (majority(&criteria, &judges)[0].verdict, agreement(&criteria, &judges))
         };
         assert_eq!(say(&[Some(Pass)]), (Pass, None));
@@ -95,8 +95,8 @@ mod tests {
         use CriterionVerdict::{Fail, Pass};
         let criteria =
             [Criterion { id: "a".into(), ask: "?".into(), scale: None, number: None, weight: 1.0, required: false }];
-        let points = |said: &[(CriterionVerdict, Option<f64>)]| {
-            let judges: Vec<_> = said.iter().map(|(verdict, value)| Some(vec![finding(*verdict, *value)])).collect();
+        let points = |answers: &[(CriterionVerdict, Option<f64>)]| {
+            let judges: Vec<_> = answers.iter().map(|(verdict, value)| Some(vec![finding(*verdict, *value)])).collect();
             majority(&criteria, &judges)[0].value
         };
         assert_eq!(points(&[(Pass, Some(5.0)), (Pass, Some(3.0)), (Pass, Some(4.0)), (Fail, Some(1.0))]), Some(4.0));

@@ -59,7 +59,7 @@ impl AskedModels {
 
     /// Returns the note for reports.
     pub fn note(&self) -> Option<String> {
-        let told =
+        let costs =
             [("judges", &self.judges), ("the policy `llm`", &self.policy)].into_iter().filter_map(|(who, asked)| {
                 let asked = asked.as_ref()?;
                 let cost = match (asked.cost_usd, asked.cost_unknown) {
@@ -73,9 +73,9 @@ impl AskedModels {
                     requests => format!("{who} {cost} in {}", plural(requests, "request")),
                 })
             });
-        let told: Vec<String> = told.collect();
-        (!told.is_empty()).then(|| {
-            format!("cost of the models that evals called, not included in that of the agents: {}", told.join(", "))
+        let costs: Vec<String> = costs.collect();
+        (!costs.is_empty()).then(|| {
+            format!("cost of the models that evals called, not included in that of the agents: {}", costs.join(", "))
         })
     }
 }

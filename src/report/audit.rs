@@ -133,8 +133,8 @@ fn is_without_oracle(case: &Audited) -> bool {
 fn cell(case: &Audited, agent: Agent) -> TableCell {
     let tried: Vec<&Tried> = case.agents.iter().filter(|tried| tried.agent == agent).collect();
     // If the audit ran several built-in agents, the first one with a wrong result is shown.
-    let told = tried.iter().find(|tried| !tried.sound).or(tried.first());
-    match told {
+    let attempt = tried.iter().find(|tried| !tried.sound).or(tried.first());
+    match attempt {
         None => "-".into(),
         Some(Tried { verdict: None, .. }) if !case.audited => TableCell::new(Meaning::Quiet, "not audited"),
         Some(Tried { sound: true, verdict: None, .. }) => TableCell::new(Meaning::Quiet, "not audited"),

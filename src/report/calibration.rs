@@ -70,8 +70,8 @@ fn sources(calibration: &Calibration) -> Vec<String> {
 /// Returns the agreement of people and judges about pairs, and the effect of the order.
 fn of_pairs(pairs: &Pairs, look: &Look) -> [Block; 4] {
     let mut table = Table::new(["people say", "judge: better", "worse", "tie", "unknown"]);
-    for (word, said) in [("better", pairs.better), ("worse", pairs.worse), ("tie", pairs.tie)] {
-        let counts = [said.better, said.worse, said.tie, said.unknown].map(|count| count.to_string());
+    for (word, outcomes) in [("better", pairs.better), ("worse", pairs.worse), ("tie", pairs.tie)] {
+        let counts = [outcomes.better, outcomes.worse, outcomes.tie, outcomes.unknown].map(|count| count.to_string());
         table.row([word.to_owned()].into_iter().chain(counts));
     }
     let Orders { asked, same, first, second, .. } = pairs.orders;

@@ -10,6 +10,7 @@ use crate::baseline::Baseline;
 use crate::compare::Comparison;
 use crate::ids::column_name;
 use crate::statistics::means::mean;
+use crate::text::some_of;
 
 pub mod page;
 mod plain;
@@ -76,6 +77,11 @@ pub fn baseline_table(baseline: &Baseline, look: &Look, out: &mut dyn Write) -> 
     if !baseline.quarantined.is_empty() {
         let lacked = baseline.quarantined.iter().map(|(id, why)| format!("no results of {id}: {why}"));
         blocks.push(Block::Lines(lacked.collect()));
+    }
+    let read: Vec<String> = baseline.read_own_case().collect();
+    if !read.is_empty() {
+        let names = some_of(&read, 20);
+        blocks.push(Block::Lines(vec![format!("agents could read files of their own case in: {names}")]));
     }
     terminal::blocks(&blocks, look, out)
 }

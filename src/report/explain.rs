@@ -49,9 +49,9 @@ impl<'a> Page<'a> {
             });
             let model = header.model.as_ref().map(|model| format!("model {model}"));
             let cwd = header.cwd.as_ref().map(|cwd| format!("in {cwd}"));
-            let told: Vec<String> = agent.into_iter().chain(model).chain(cwd).collect();
-            let told = one_line(&format!("header: {}", told.join(", ")), width, &look);
-            writeln!(self.out, "        {} {told}", look.paint(DIM, "new "))?;
+            let parts: Vec<String> = agent.into_iter().chain(model).chain(cwd).collect();
+            let line = one_line(&format!("header: {}", parts.join(", ")), width, &look);
+            writeln!(self.out, "        {} {line}", look.paint(DIM, "new "))?;
         }
         for touched in &explained.events {
             self.names.before(&touched.event);

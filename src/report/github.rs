@@ -52,13 +52,13 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let on_passes = [notes::case_in_workspace(report), notes::other_inputs(report)];
     let on_passes: Vec<String> = on_passes.into_iter().flatten().collect();
     let mut rooms = BTreeMap::from([("error", SHOWN), ("warning", SHOWN - on_passes.len())]);
-    for (&(about, level), told) in &groups {
+    for (&(about, level), subjects) in &groups {
         let others = groups.iter().filter(|((other, of), _)| *of == level && *other > about);
-        let others: Vec<usize> = others.map(|(_, told)| told.len()).collect();
+        let others: Vec<usize> = others.map(|(_, subjects)| subjects.len()).collect();
         let Some(left) = rooms.get_mut(level) else { continue };
-        let room = told.len().min(left.saturating_sub(others.iter().sum()).max(*left / (others.len() + 1)));
+        let room = subjects.len().min(left.saturating_sub(others.iter().sum()).max(*left / (others.len() + 1)));
         *left -= room;
-        group(report, (about, level), told, room, out)?;
+        group(report, (about, level), subjects, room, out)?;
     }
     // Cells that passed have no annotation of their own.
     on_passes.iter().try_for_each(|note| writeln!(out, "::warning title=evals::{}", command_data(&harmless(note))))
@@ -72,8 +72,8 @@ fn group(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let (shown, rest) = all.split_at(if all.len() > room { room.saturating_sub(1) } else { room });
-    for told in shown {
-        match told {
+    for subject in shown {
+        match subject {
             AnnotationSubject::Cell(problem) => annotation(report, level, problem, out)?,
             AnnotationSubject::Decision(decision) => decided(report, level, decision, out)?,
         }
@@ -83,7 +83,7 @@ fn group(
     }
     let count: usize = rest
         .iter()
-        .map(|told| if let AnnotationSubject::Cell(problem) = told { 1 + problem.same.len() } else { 1 })
+        .map(|subject| if let AnnotationSubject::Cell(problem) = subject { 1 + problem.same.len() } else { 1 })
         .sum();
     let more = plural(count, &format!("more {}", about.word()));
     let run = commands::run_word(&report.run, &report.folder);

@@ -223,14 +223,14 @@ impl Collector {
         }
         unfinished.iter().for_each(|found| folds.add_unfinished(found.trial, &found.attempts));
         let (cells, _) = folds.all(run);
-        let mut ran: BTreeMap<CellId, CellInputs> = BTreeMap::new();
+        let mut inputs: BTreeMap<CellId, CellInputs> = BTreeMap::new();
         for result in results {
             let agent =
                 result.agent.as_ref().and_then(|agent| Some(format!("{} {}", agent.name, agent.version.as_ref()?)));
-            let ran = ran.entry(result.cell()).or_default();
-            ran.agents.extend(agent);
-            ran.models.extend(result.model_that_answered().map(str::to_owned));
-            ran.by_snapshot |= result.grades.iter().any(|grade| grader::Kind::needs_of(&grade.grader).snapshots);
+            let inputs = inputs.entry(result.cell()).or_default();
+            inputs.agents.extend(agent);
+            inputs.models.extend(result.model_that_answered().map(str::to_owned));
+            inputs.by_snapshot |= result.grades.iter().any(|grade| grader::Kind::needs_of(&grade.grader).snapshots);
         }
         let planned = trials_by_case(&run.trials);
         // An interrupted attempt has cost something.
@@ -238,11 +238,11 @@ impl Collector {
         let is_run = |cell: &&Cell| cell.tally.trials > cell.tally.not_run || begun.contains(&cell.id);
         for cell in cells.iter().filter(is_run) {
             let of_case = planned.get(&*cell.id.case).map(Vec::as_slice).unwrap_or_default();
-            self.add_cell(run, cell, of_case, ran.remove(&cell.id).unwrap_or_default());
+            self.add_cell(run, cell, of_case, inputs.remove(&cell.id).unwrap_or_default());
         }
     }
 
-    fn add_cell(&mut self, run: &RunRecord, cell: &Cell, of_case: &[&TrialRecord], ran: CellInputs) {
+    fn add_cell(&mut self, run: &RunRecord, cell: &Cell, of_case: &[&TrialRecord], inputs: CellInputs) {
         let case = run.case(&cell.id.case);
         let arm = run.arms.iter().find(|arm| arm.name == cell.id.arm);
         let mixed = [
@@ -255,9 +255,9 @@ impl Collector {
             case: case.map(|case| case.digest.clone()).unwrap_or_default(),
             played: case.and_then(|case| case.played.clone()),
             env: run.options.env.iter().cloned().collect(),
-            judged_by: case.map(|case| judged_by(case, of_case, (&cell.id, ran.by_snapshot))).unwrap_or_default(),
-            agents: ran.agents,
-            models: ran.models,
+            judged_by: case.map(|case| judged_by(case, of_case, (&cell.id, inputs.by_snapshot))).unwrap_or_default(),
+            agents: inputs.agents,
+            models: inputs.models,
             variant: arm.map(|arm| arm.digest.clone()),
             prices: run.prices.as_ref().map(|prices| prices.digest.clone()),
         };
@@ -372,22 +372,22 @@ pub fn write(history: &History, form: ListForm, out: &mut dyn Write) -> io::Resu
 
 /// Writes the meaning of the marks, and further remarks for the reader.
 fn explain(history: &History, look: &Look, out: &mut dyn Write) -> io::Result<()> {
-    let mut told: BTreeMap<(&str, String), Vec<String>> = BTreeMap::new();
+    let mut explanations: BTreeMap<(&str, String), Vec<String>> = BTreeMap::new();
     for cell in &history.cells {
         for point in cell.points.iter().filter(|point| !point.breaks.is_empty()) {
             let words: Vec<&str> = point.breaks.iter().map(|it| it.word()).collect();
             let name = one_line(&cell.id.to_string(), 200, look);
-            told.entry((&point.run, words.join(", "))).or_default().push(name);
+            explanations.entry((&point.run, words.join(", "))).or_default().push(name);
         }
     }
-    if !told.is_empty() {
+    if !explanations.is_empty() {
         writeln!(out, "\n| marks a change after which figures do not compare with those before:")?;
     }
-    for ((run, words), cells) in told.iter().rev().take(EXPLAINED) {
+    for ((run, words), cells) in explanations.iter().rev().take(EXPLAINED) {
         writeln!(out, "  {run}  {words} changed: {}", some_of(cells, 3))?;
     }
-    if told.len() > EXPLAINED {
-        writeln!(out, "  and {} earlier; see all with --format json", told.len() - EXPLAINED)?;
+    if explanations.len() > EXPLAINED {
+        writeln!(out, "  and {} earlier; see all with --format json", explanations.len() - EXPLAINED)?;
     }
     if history.cells.iter().any(|cell| cell.points.iter().any(|point| point.score.is_none())) {
         writeln!(out, "\nx marks a run in which the cell has no score")?;

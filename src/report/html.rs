@@ -113,7 +113,7 @@ fn document(report: WholeReport<'_>, compared: &Compared, live: Option<&Live>, o
 
 /// Writes the line about a run that is going on, and the state from which the page was made.
 fn following(live: &Live, out: &mut dyn Write) -> io::Result<()> {
-    let (hidden, told) = match live.going_on {
+    let (hidden, sentence) = match live.going_on {
         true => ("", format!("This run is going on: {}.", live.text)),
         false => (" hidden", String::new()),
     };
@@ -121,7 +121,7 @@ fn following(live: &Live, out: &mut dyn Write) -> io::Result<()> {
         out,
         "<p id=\"live\" class=\"live\" role=\"status\"{hidden}><span>{}</span> \
          <button type=\"button\" hidden>show</button></p>",
-        super::escape::html(&told)
+        super::escape::html(&sentence)
     )?;
     data::block("live-state", live, out)
 }

@@ -107,12 +107,12 @@ fn describe(suite: &mut TestSuite, report: &Report, column: &Column) {
 }
 
 fn test_case(report: &Report, column: &Column, cell: &Cell, trials: &[&TrialResult]) -> TestCase {
-    let (mut status, told) = status(report, cell, trials);
+    let (mut status, shown) = status(report, cell, trials);
     let open: Vec<&TrialResult> =
         trials.iter().copied().filter(|it| !matches!(it.verdict, Verdict::Pass | Verdict::Skipped)).collect();
     // For a flaky cell, all trials are described, because its failure alone does not show that it is flaky.
-    let is_told = |result: &TrialResult| !cell.flaky() && told.is_some_and(|told| std::ptr::eq(told, result));
-    let others = open.iter().filter(|result| !is_told(result));
+    let is_shown = |result: &TrialResult| !cell.flaky() && shown.is_some_and(|shown| std::ptr::eq(shown, result));
+    let others = open.iter().filter(|result| !is_shown(result));
     status.add_reruns(others.take(TRIALS).map(|result| rerun(report, result)));
     for result in trials {
         status.add_reruns(before(report, result));
@@ -191,20 +191,20 @@ fn status<'a>(report: &Report, cell: &Cell, trials: &[&'a TrialResult]) -> (Test
         Some(GateVerdict::Fail) => NonSuccessKind::Failure,
         Some(GateVerdict::Inconclusive) => NonSuccessKind::Error,
     };
-    let told = cell.verdict.and_then(first).or_else(|| first(Verdict::Errored)).or_else(|| first(Verdict::Ungraded));
-    (not_passed(kind, cell, told), told)
+    let shown = cell.verdict.and_then(first).or_else(|| first(Verdict::Errored)).or_else(|| first(Verdict::Ungraded));
+    (not_passed(kind, cell, shown), shown)
 }
 
-fn not_passed(kind: NonSuccessKind, cell: &Cell, told: Option<&TrialResult>) -> TestCaseStatus {
+fn not_passed(kind: NonSuccessKind, cell: &Cell, shown: Option<&TrialResult>) -> TestCaseStatus {
     let mut status = TestCaseStatus::non_success(kind);
-    let reasons = told.map(problems::reasons).unwrap_or_default();
-    let counts = if cell.tally.trials > 1 || told.is_none() { problems::counts(cell) } else { String::new() };
+    let reasons = shown.map(problems::reasons).unwrap_or_default();
+    let counts = if cell.tally.trials > 1 || shown.is_none() { problems::counts(cell) } else { String::new() };
     let parts = [counts.as_str(), reasons.first().map_or("", String::as_str)];
     let message = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ");
     status.set_message(line(&message));
     // The trials that ran have no problem, but a trial that was not run does not count as passed.
-    let untold = cell.verdict.map_or("not_run", Verdict::word);
-    status.set_type(told.map_or_else(|| untold.to_owned(), type_of));
+    let fallback = cell.verdict.map_or("not_run", Verdict::word);
+    status.set_type(shown.map_or_else(|| fallback.to_owned(), type_of));
     if !reasons.is_empty() {
         status.set_description(xml(&reasons.join("\n"), MAX_DESCRIPTION_CHARS));
     }

@@ -84,7 +84,7 @@ pub struct NoteFacts {
     /// Trials that did not run behind the gateway.
     pub without_gateway: usize,
     /// Trials that were not skipped.
-    pub ran: usize,
+    pub with_agent: usize,
     /// The warnings that each of these trials has, without those that fail a trial.
     common: Vec<Warning>,
     /// The places of the trials whose verdict was changed by grading again.
@@ -205,16 +205,16 @@ impl NoteFacts {
         if result.verdict == Verdict::Skipped {
             return;
         }
-        match self.ran {
+        match self.with_agent {
             // A warning that fails a trial is a failed line of each.
             0 => self.common = result.warnings.iter().filter(|it| !it.fails_the_trial()).cloned().collect(),
             _ => self.common.retain(|warning| result.warnings.contains(warning)),
         }
-        self.ran += 1;
+        self.with_agent += 1;
     }
 
     /// Returns the warnings that each of several trials has, so that they are shown once.
     pub fn common_warnings(&self) -> &[Warning] {
-        if self.ran > 1 { &self.common } else { &[] }
+        if self.with_agent > 1 { &self.common } else { &[] }
     }
 }

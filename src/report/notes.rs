@@ -236,8 +236,8 @@ fn without_score(report: &Report) -> Option<String> {
     let reasons = reasons.into_iter().filter(|(count, _)| *count > 0).map(|(count, why)| format!("{count} {why}"));
     let reasons: Vec<String> = reasons.collect();
     let have = if planned - completed == 1 { "has" } else { "have" };
-    let any_ran = sum(|it| it.errored + it.ungraded) > 0;
-    any_ran.then(|| {
+    let has_other = sum(|it| it.errored + it.ungraded) > 0;
+    has_other.then(|| {
         format!("{} of {} {have} no score: {}", planned - completed, plural(planned, "trial"), reasons.join(", "))
     })
 }
@@ -399,13 +399,13 @@ fn not_sandboxed(report: &Report) -> Option<String> {
     }
     let planned = report.run.trials.iter().filter(|trial| trial.sandbox == Kind::None);
     let free: HashSet<_> = planned.map(|trial| (&*trial.case, &*trial.harness, &*trial.arm, trial.trial)).collect();
-    let ran = report.trials.iter().filter(|trial| trial.began);
+    let started = report.trials.iter().filter(|trial| trial.began);
     let cell = |trial: &TrialInBrief| report.cells.get(trial.cell).map(|cell| &cell.id);
     let ran_free =
         |it: &&TrialInBrief| cell(it).is_some_and(|of| free.contains(&(&*of.case, &*of.harness, &*of.arm, it.trial)));
-    let who = match ran.clone().filter(ran_free).count() {
+    let who = match started.clone().filter(ran_free).count() {
         0 => return None,
-        all if all == ran.count() => "agents ran".to_owned(),
+        all if all == started.count() => "agents ran".to_owned(),
         some => format!("in {} the agent ran", plural(some, "trial")),
     };
     Some(format!("{who} without a sandbox and could read your files; `--sandbox bwrap` confines them"))
@@ -416,12 +416,12 @@ fn not_sandboxed(report: &Report) -> Option<String> {
 fn tried_again(report: &Report) -> Option<String> {
     let tried = report.note_facts.tried_again;
     let all = report.note_facts.earlier_attempts + tried;
-    let (were, of) = if tried == 1 { ("was", "its last one") } else { ("were", "the last one of each") };
+    let (verb, of) = if tried == 1 { ("was", "its last one") } else { ("were", "the last one of each") };
     (tried > 0).then(|| {
         let trials = plural(tried, "trial");
         let has_cost = report.columns.iter().any(|column| column.figures.cost().is_some());
         let costs = if has_cost { "; the cost includes all of them, tokens and time do not" } else { "" };
-        format!("{trials} {were} tried again after an error or a break ({all} attempts); {of} is counted{costs}")
+        format!("{trials} {verb} tried again after an error or a break ({all} attempts); {of} is counted{costs}")
     })
 }
 
@@ -429,12 +429,12 @@ fn tried_again(report: &Report) -> Option<String> {
 /// is not the cost of what ran since.
 fn run_anew(report: &Report) -> Option<String> {
     let (trials, discarded) = (report.note_facts.run_anew, report.note_facts.discarded_attempts);
-    let (were, their) = if trials == 1 { ("was", "its") } else { ("were", "their") };
+    let (verb, their) = if trials == 1 { ("was", "its") } else { ("were", "their") };
     (trials > 0).then(|| {
         let has_cost = report.columns.iter().any(|column| column.figures.cost().is_some());
         let costs = if has_cost { "; the cost includes them, the cost per trial does not" } else { "" };
         format!(
-            "{} {were} run again because {their} inputs had changed (--changed rerun), and {} discarded{costs}",
+            "{} {verb} run again because {their} inputs had changed (--changed rerun), and {} discarded{costs}",
             plural(trials, "trial"),
             match discarded {
                 1 => "1 attempt was".to_owned(),

@@ -333,12 +333,12 @@ fn evidence(entry: &mut Entry, result: &TrialResult, trace: Option<&Path>, look:
         let all: Vec<&str> = tail.trim_end().lines().collect();
         // The message of an error has the detail of the session's end, which may be the end of standard error.
         let detail = result.stop.as_ref().and_then(|stop| stop.detail.as_ref()).filter(|_| result.error.is_some());
-        let is_told = |line: &&str| detail.is_some_and(|detail| detail.contains(line.trim()));
-        let untold = all.len() - all.iter().rev().take_while(|line| is_told(line)).count();
-        let Some(before) = all.get(..untold).filter(|before| !before.is_empty()) else { return };
+        let is_in_detail = |line: &&str| detail.is_some_and(|detail| detail.contains(line.trim()));
+        let rest = all.len() - all.iter().rev().take_while(|line| is_in_detail(line)).count();
+        let Some(before) = all.get(..rest).filter(|before| !before.is_empty()) else { return };
         let lines = before.iter().skip(before.len().saturating_sub(TAIL.0));
         let lines = lines.map(|line| (Meaning::Plain, bounded(line, TAIL.1).into_owned())).collect();
-        let how = if untold == all.len() { "ended with" } else { "before that was" };
+        let how = if rest == all.len() { "ended with" } else { "before that was" };
         let text = format!("its standard error {how}");
         entry.details.push(Detail { head: None, text, lines });
     }
@@ -348,16 +348,16 @@ fn evidence(entry: &mut Entry, result: &TrialResult, trace: Option<&Path>, look:
 /// them.
 fn changed(report: &Report, look: &Look) -> io::Result<Block> {
     let arrow = look.sign("→", "->");
-    let said = |said: Option<GradeWord>| said.map_or("not there", GradeWord::word);
+    let word = |grade: Option<GradeWord>| grade.map_or("not there", GradeWord::word);
     let mut entries: Vec<Entry> = Vec::new();
     for place in &report.note_facts.changed {
         let result = report.results.get(*place)?;
-        let Some(was) = &result.was else { continue };
+        let Some(before) = &result.was else { continue };
         let mut entry = about(&result);
         entry.about.truncate(3);
-        entry.word = format!("{} {arrow} {}", was.verdict.word(), result.verdict.word());
-        for it in &was.graders {
-            entry.text(format!("by {}: {} {arrow} {}", it.name, said(it.was), said(it.now)));
+        entry.word = format!("{} {arrow} {}", before.verdict.word(), result.verdict.word());
+        for it in &before.graders {
+            entry.text(format!("by {}: {} {arrow} {}", it.name, word(it.was), word(it.now)));
         }
         entries.push(entry);
     }

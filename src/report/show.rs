@@ -278,9 +278,9 @@ impl Page<'_> {
             CallStatus::Cancelled | CallStatus::Unfinished => YELLOW,
         };
         let exit = result.exit_code.map(|code| format!(" (exit {code})")).unwrap_or_default();
-        let told = if host { ", as the engine concludes" } else { "" };
+        let origin = if host { ", as the engine concludes" } else { "" };
         let cut = if result.truncated { ", cut by the agent" } else { "" };
-        let text = format!("{}{exit}{told}{cut}", self.names.with_subject(&result.call, &self.look));
+        let text = format!("{}{exit}{origin}{cut}", self.names.with_subject(&result.call, &self.look));
         self.head(style, result.status.word(), &text)?;
         if let Some(output) = &result.output {
             self.text(output, OUTPUT_LINES, DIM)?;

@@ -73,8 +73,8 @@ pub fn title(compared: &Compared) -> String {
 /// Returns the differences of a cell, one line each.
 pub fn lines(compared: &Compared) -> Vec<String> {
     let differences = compared.differing.iter().flat_map(|it| &it.differences);
-    let told = differences.map(|difference| format!("{} {}", difference.sign.mark(), difference.sentence()));
-    compared.note.clone().into_iter().chain(told).collect()
+    let sentences = differences.map(|difference| format!("{} {}", difference.sign.mark(), difference.sentence()));
+    compared.note.clone().into_iter().chain(sentences).collect()
 }
 
 /// Returns the entry about a cell: its state, its name, how many of its trials match the accepted snapshot, and

@@ -9,6 +9,9 @@ use crate::word::word;
 pub mod list;
 mod text;
 
+/// The entry of [`Warning::CaseInWorkspace`] for the texts that a variant adds to the prompts.
+pub const PROMPT_OF_VARIANT: &str = "prompt of the variant";
+
 /// A warning of a trial.
 ///
 /// In `result.json` each warning is an object `{code, …fields, text}`. Programs read `code` and the fields.
@@ -149,7 +152,8 @@ pub enum Warning {
     },
     /// The workspace contained files of the case itself, so the agent could read how it is judged, or the solution.
     CaseInWorkspace {
-        /// The first files, relative to the workspace, or below `~/` if they were laid into the home.
+        /// The first files, relative to the workspace, or below `~/` if they were laid into the home; `prompt of the variant` for
+        /// the texts that a variant adds to the prompts.
         files: Vec<String>,
         /// The number of files.
         count: u64,

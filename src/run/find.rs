@@ -56,11 +56,11 @@ enum Latest {
 /// runs is kept.
 pub struct Names<'a> {
     folder: &'a Path,
-    looked: OnceCell<Looked>,
+    listing: OnceCell<Listing>,
 }
 
 /// The runs that a look at a folder found.
-struct Looked {
+struct Listing {
     /// The runs, in the order of [`all`].
     known: Vec<(PathBuf, RunHead)>,
     /// The folders of the runs that cannot be read.
@@ -70,7 +70,7 @@ struct Looked {
 impl<'a> Names<'a> {
     /// Returns the names of the runs in a folder.
     pub fn of(folder: &'a Path) -> Self {
-        Self { folder, looked: OnceCell::new() }
+        Self { folder, listing: OnceCell::new() }
     }
 
     /// Returns the folder of runs.
@@ -80,7 +80,7 @@ impl<'a> Names<'a> {
 
     /// Returns the runs, in the order of [`all`].
     pub fn runs(&self) -> &[(PathBuf, RunHead)] {
-        &self.looked().known
+        &self.listing().known
     }
 
     /// Returns the run with this name, as the function [`by_name`] does.
@@ -91,8 +91,8 @@ impl<'a> Names<'a> {
         self.by_name_where(name, Latest::Played)
     }
 
-    fn looked(&self) -> &Looked {
-        self.looked.get_or_init(|| Looked::at(self.folder))
+    fn listing(&self) -> &Listing {
+        self.listing.get_or_init(|| Listing::at(self.folder))
     }
 
     fn by_name_where(&self, name: &str, latest: Latest) -> Result<RunFolder, RunError> {
@@ -101,7 +101,7 @@ impl<'a> Names<'a> {
         if is_path {
             return Ok(RunFolder::open(path));
         }
-        match named(self.folder, self.looked(), name, latest) {
+        match named(self.folder, self.listing(), name, latest) {
             // Without `run.json`, a folder is taken for a run only if the name means nothing else: other programs have journals, too.
             Err(RunError::Unknown { .. }) if is_run(path) => Ok(RunFolder::open(path)),
             found => found,
@@ -109,7 +109,7 @@ impl<'a> Names<'a> {
     }
 }
 
-impl Looked {
+impl Listing {
     fn at(runs: &Path) -> Self {
         let (mut known, mut broken) = (Vec::new(), Vec::new());
         for path in paths(runs) {
@@ -118,22 +118,22 @@ impl Looked {
                 Err(_) => broken.push(path),
             }
         }
-        let held = held_copies(&known);
-        known.sort_by_cached_key(|(path, head)| place(path, &head.run, &head.started, &held));
+        let with_holder = copies_with_holder(&known);
+        known.sort_by_cached_key(|(path, head)| place(path, &head.run, &head.started, &with_holder));
         Self { known, broken }
     }
 }
 
 /// Returns the folders of runs whose results are all in another copy of the run. Only the plans of runs with copies are read.
-fn held_copies(known: &[(PathBuf, RunHead)]) -> HashSet<PathBuf> {
+fn copies_with_holder(known: &[(PathBuf, RunHead)]) -> HashSet<PathBuf> {
     let mut folders: HashMap<&str, usize> = HashMap::new();
     for (_, head) in known {
         *folders.entry(&head.run).or_default() += 1;
     }
     let has_copies = |head: &RunHead| folders.get(&*head.run).is_some_and(|count| *count > 1);
     let copied = with_plans(known.iter().filter(|(_, head)| has_copies(head)));
-    let held = copies::held(&copied.iter().collect::<Vec<_>>());
-    held.into_keys().map(Path::to_owned).collect()
+    let with_holder = copies::holders(&copied.iter().collect::<Vec<_>>());
+    with_holder.into_keys().map(Path::to_owned).collect()
 }
 
 /// Returns the merged runs among runs and the shards of merged runs. No other run is needed to know which runs are replaced.
@@ -151,7 +151,7 @@ fn with_plans<'a>(runs: impl Iterator<Item = &'a (PathBuf, RunHead)>) -> Vec<(Pa
 }
 
 /// Returns the run with this name, which is not a path.
-fn named(runs: &Path, Looked { known, broken }: &Looked, name: &str, latest: Latest) -> Result<RunFolder, RunError> {
+fn named(runs: &Path, Listing { known, broken }: &Listing, name: &str, latest: Latest) -> Result<RunFolder, RunError> {
     let path = Path::new(name);
     // Runs dated in the future come last: they would otherwise be the newest until that time.
     let (ahead, known): (Vec<_>, Vec<_>) = known.iter().partition(|(_, head)| is_ahead(&head.started));
@@ -174,7 +174,7 @@ fn named(runs: &Path, Looked { known, broken }: &Looked, name: &str, latest: Lat
             latest == Latest::BegunOrRerun && head.is_rerun() && has_open_trial(&RunFolder::open(path))
         };
         let mut of_trials =
-            known.iter().filter(|(path, head)| (head.ran() && !merges.replaces(path)) || is_open_rerun(path, head));
+            known.iter().filter(|(path, head)| (head.has_run() && !merges.replaces(path)) || is_open_rerun(path, head));
         let is_latest = |path: &Path| latest != Latest::Played || RunFolder::open(path).has_played_trial();
         let newest = of_trials.clone().find(|(path, _)| is_latest(path)).or_else(|| of_trials.next());
         // Ids begin with the time.
@@ -233,22 +233,22 @@ pub fn is_ahead(started: &str) -> bool {
 pub fn all(runs: &Path) -> Vec<(PathBuf, RunRecord)> {
     let read = |path: PathBuf| RunFolder::open(&path).record_to_read().ok().map(|record| (path, record));
     let mut found: Vec<_> = paths(runs).into_iter().filter_map(read).collect();
-    let held = copies::held(&found.iter().collect::<Vec<_>>());
-    let held: HashSet<PathBuf> = held.into_keys().map(Path::to_owned).collect();
-    found.sort_by_cached_key(|(path, record)| place(path, &record.run, &record.started, &held));
+    let with_holder = copies::holders(&found.iter().collect::<Vec<_>>());
+    let with_holder: HashSet<PathBuf> = with_holder.into_keys().map(Path::to_owned).collect();
+    found.sort_by_cached_key(|(path, record)| place(path, &record.run, &record.started, &with_holder));
     found
 }
 
 /// Returns the folders of the runs that [`all`] returns, in the same order. A reader of one run after another need not hold all
 /// plans at once.
 pub fn in_order(runs: &Path) -> Vec<PathBuf> {
-    Looked::at(runs).known.into_iter().map(|(path, _)| path).collect()
+    Listing::at(runs).known.into_iter().map(|(path, _)| path).collect()
 }
 
 /// Returns the key by which [`all`] sorts a run.
-fn place(path: &Path, run: &str, started: &str, held: &HashSet<PathBuf>) -> impl Ord + use<> {
+fn place(path: &Path, run: &str, started: &str, with_holder: &HashSet<PathBuf>) -> impl Ord + use<> {
     let age = Reverse((started.to_owned(), path.join(merge::FILE).exists(), run.to_owned()));
-    (age, held.contains(path), !path.ends_with(run))
+    (age, with_holder.contains(path), !path.ends_with(run))
 }
 
 /// Returns the runs whose results count beside each other, in the same order. Left out are runs whose results are all in a merged
@@ -256,8 +256,8 @@ fn place(path: &Path, run: &str, started: &str, held: &HashSet<PathBuf>) -> impl
 pub fn without_repeated(all: &[(PathBuf, RunRecord)]) -> Vec<&(PathBuf, RunRecord)> {
     let merges = Merges::of(all);
     let left: Vec<_> = all.iter().filter(|(path, _)| !merges.replaces(path) && !merges.is_outdated(path)).collect();
-    let held = copies::held(&left);
-    left.into_iter().filter(|(path, _)| !held.contains_key(path.as_path())).collect()
+    let with_holder = copies::holders(&left);
+    left.into_iter().filter(|(path, _)| !with_holder.contains_key(path.as_path())).collect()
 }
 
 /// Returns the folders of runs in a folder, newest first by their names, which begin with the time. Links are left out:

@@ -314,7 +314,7 @@ impl RunFolder {
     /// # Errors
     /// Returns an error if the journal cannot be read.
     pub fn states(&self) -> Result<HashMap<TrialId, TrialState>, RunError> {
-        Ok(self.held_states()?.trials)
+        Ok(self.all_states()?.trials)
     }
 
     /// Returns the lines of the journal about trials, if nothing was changed since the engine wrote them.
@@ -322,7 +322,7 @@ impl RunFolder {
     /// # Errors
     /// Returns an error if the journal cannot be read, or if it or `run.json` was changed.
     pub fn trusted_lines(&self) -> Result<Vec<JournalLine>, RunError> {
-        let States { trials, distrust, broken, .. } = self.held_states()?;
+        let States { trials, distrust, broken, .. } = self.all_states()?;
         let of_trial = trials.values().find_map(|state| state.distrust.clone());
         match distrust.or(of_trial).or(broken.map(journal::line_changed)) {
             Some(message) => Err(RunError::Malformed { path: self.path.clone(), message }),
@@ -336,14 +336,14 @@ impl RunFolder {
     /// Returns an error if the journal cannot be read.
     pub fn changed_journal(&self) -> Result<Option<Warning>, RunError> {
         let file = || self.journal().display().to_string();
-        Ok(self.held_states()?.broken.map(|line| Warning::ResultsChanged {
+        Ok(self.all_states()?.broken.map(|line| Warning::ResultsChanged {
             file: file(),
             line: u64::try_from(line).unwrap_or(u64::MAX),
             why: journal::line_changed(line),
         }))
     }
 
-    fn held_states(&self) -> Result<States, RunError> {
+    fn all_states(&self) -> Result<States, RunError> {
         let plan = || regular::read_own(self.record_file()).map(|text| Plan::of(&text)).unwrap_or_default();
         let stamp = self.journal_stamp();
         let states = journal::read_under(&self.journal(), plan)?;

@@ -82,7 +82,7 @@ pub(super) fn checked(
     state: &TrialState,
     json: &[u8],
 ) -> Result<Result<TrialResult, Changed>, serde_json::Error> {
-    if state.digest.as_ref().is_some_and(|told| **told != *digest(json)) {
+    if state.digest.as_ref().is_some_and(|stored| **stored != *digest(json)) {
         return Ok(Err(Changed::Digest));
     }
     let result: TrialResult = serde_json::from_slice(json)?;
@@ -94,7 +94,7 @@ pub(super) fn checked(
 
 /// Returns the reason why a result, which was read from this JSON text, differs from the result that the journal records.
 pub(super) fn changed(trial: &TrialRecord, state: &TrialState, json: &[u8], result: &TrialResult) -> Option<Changed> {
-    if state.digest.as_ref().is_some_and(|told| **told != *digest(json)) {
+    if state.digest.as_ref().is_some_and(|stored| **stored != *digest(json)) {
         return Some(Changed::Digest);
     }
     changed_parsed(trial, state, result)
@@ -134,9 +134,9 @@ pub fn not_as_judged(trial: &TrialRecord, state: &TrialState, why: &str) -> Tria
 
 /// Returns the reason if a file of a trial differs from the one that was graded. Runs of versions without digests are trusted.
 pub fn changed_file(folder: &Path, name: &str, result: &TrialResult) -> Option<String> {
-    let told = result.files.get(name)?;
+    let stored = result.files.get(name)?;
     match digest_of_file(&folder.join(name)) {
-        Ok(found) if found == *told => None,
+        Ok(found) if found == *stored => None,
         Ok(_) => Some(format!("its {name} was changed: result.json has another digest")),
         // A missing file is reported where it is needed.
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -177,7 +177,7 @@ pub fn beside(trace: &Path) -> Beside {
         Err(why) => return Beside { changed: Some(why), ..Beside::default() },
     };
     let name = trace.file_name().and_then(|name| name.to_str());
-    let is_its = |told: &String| digest_of_file(trace).is_ok_and(|found| found == *told);
+    let is_its = |stored: &String| digest_of_file(trace).is_ok_and(|found| found == *stored);
     Beside {
         changed: name.and_then(|name| changed_file(folder, name, &result)),
         patch_changed: changed_file(folder, "workspace.patch", &result),

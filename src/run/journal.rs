@@ -113,14 +113,14 @@ pub(super) struct Plan {
 impl Plan {
     /// Parses the text of a `run.json`.
     pub fn of(text: &[u8]) -> Self {
-        let said: Plan = serde_json::from_slice(text).unwrap_or_default();
-        Self { digest: Some(integrity::digest(text)), ..said }
+        let plan: Plan = serde_json::from_slice(text).unwrap_or_default();
+        Self { digest: Some(integrity::digest(text)), ..plan }
     }
 
     /// Returns true if a line with this digest of `run.json` was written under this one, or under the previous one,
     /// which an engine had replaced when it was killed.
-    fn is(&self, told: &str) -> bool {
-        self.digest.is_none() || [&self.digest, &self.replaces].iter().any(|it| it.as_deref() == Some(told))
+    fn is(&self, digest: &str) -> bool {
+        self.digest.is_none() || [&self.digest, &self.replaces].iter().any(|it| it.as_deref() == Some(digest))
     }
 }
 
@@ -532,7 +532,7 @@ impl Reader {
 
     /// Compares the end of the journal with `run.json`.
     fn end(mut self) -> Self {
-        if self.plan.as_ref().is_some_and(|told| !self.under.is(told)) {
+        if self.plan.as_ref().is_some_and(|plan| !self.under.is(plan)) {
             self.states.distrust = Some(PLAN_CHANGED.to_owned());
         }
         if let Some(why) = &self.states.distrust {
@@ -715,10 +715,10 @@ mod tests {
         }
         let read = Reader::of(&lines.join(&b'\n'), &Plan { digests: true, ..Plan::default() });
         let states = read.states.trials.iter();
-        let mut told: Vec<_> = states.map(|(id, state)| (id.trial, state.distrust.clone())).collect();
-        told.sort();
+        let mut doubts: Vec<_> = states.map(|(id, state)| (id.trial, state.distrust.clone())).collect();
+        doubts.sort();
         let doubted = |line| Some(line_changed(line));
-        assert_eq!(told, [(1, doubted(3)), (2, doubted(7)), (3, doubted(7)), (4, None)]);
+        assert_eq!(doubts, [(1, doubted(3)), (2, doubted(7)), (3, doubted(7)), (4, None)]);
         assert_eq!(read.states.broken, Some(3));
     }
 

@@ -23,8 +23,8 @@ mod tests {
     fn ids_sort_by_time() {
         let ids = ["00:00:00Z", "00:00:00.000016Z", "00:00:00.5Z", "00:00:00.999999999Z", "00:00:01Z"]
             .map(|time| new_run_id(format!("2026-11-23T{time}").parse().unwrap()));
-        let told = ["000000-0000", "000000-0001", "000000-8000", "000000-ffff", "000001-0000"];
+        let times = ["000000-0000", "000000-0001", "000000-8000", "000000-ffff", "000001-0000"];
         assert_eq!(next_run_id(&ids[2]), "20261123-000000-8001");
-        assert_eq!(ids, told.map(|time| format!("20261123-{time}")));
+        assert_eq!(ids, times.map(|time| format!("20261123-{time}")));
     }
 }

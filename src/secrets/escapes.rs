@@ -13,13 +13,13 @@ pub(super) fn undone(bytes: &[u8]) -> View {
     let mut copied = 0;
     while let Some(at) = memchr::memchr(b'\\', &bytes[copied..]).map(|at| copied + at) {
         view.text.extend_from_slice(&bytes[copied..at]);
-        let Some((meant, length)) = escape(&bytes[at..]) else {
+        let Some((decoded, length)) = escape(&bytes[at..]) else {
             view.text.push(b'\\');
             copied = at + 1;
             continue;
         };
         copied = at + length;
-        view.decoded(meant.encode_utf8(&mut [0; 4]).as_bytes(), at..copied);
+        view.decoded(decoded.encode_utf8(&mut [0; 4]).as_bytes(), at..copied);
     }
     view.text.extend_from_slice(&bytes[copied..]);
     view
@@ -27,7 +27,7 @@ pub(super) fn undone(bytes: &[u8]) -> View {
 
 /// Returns the character of the escape at the start, and the length of the escape.
 fn escape(bytes: &[u8]) -> Option<(char, usize)> {
-    let meant = match bytes.get(1)? {
+    let decoded = match bytes.get(1)? {
         b'n' => '\n',
         b't' => '\t',
         b'r' => '\r',
@@ -36,8 +36,8 @@ fn escape(bytes: &[u8]) -> Option<(char, usize)> {
         plain @ (b'"' | b'\\' | b'/') => char::from(*plain),
         b'u' => {
             let high = unit(&bytes[2..])?;
-            if let Some(meant) = char::from_u32(high) {
-                return Some((meant, 6));
+            if let Some(decoded) = char::from_u32(high) {
+                return Some((decoded, 6));
             }
             // Two halves of one character (a surrogate pair).
             let low = bytes.get(6..)?.strip_prefix(b"\\u").and_then(unit)?;
@@ -46,7 +46,7 @@ fn escape(bytes: &[u8]) -> Option<(char, usize)> {
         }
         _ => return None,
     };
-    Some((meant, 2))
+    Some((decoded, 2))
 }
 
 fn unit(bytes: &[u8]) -> Option<u32> {

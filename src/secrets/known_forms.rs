@@ -658,8 +658,8 @@ impl Search {
             Some(rest) => format!("{BEGIN}{}", rest.replace(r"\b", r"(?-u:\b)")),
             None => pattern.to_owned(),
         };
-        for (part, meant) in PARTS {
-            pattern = pattern.replace(part, meant);
+        for (part, replacement) in PARTS {
+            pattern = pattern.replace(part, replacement);
         }
         Self { name, pattern, is_secret, regex: OnceLock::new() }
     }

@@ -15,10 +15,10 @@ pub(super) fn undone(bytes: &[u8]) -> View {
         if at < copied {
             continue;
         }
-        if let Some(meant) = byte(&bytes[at..]) {
+        if let Some(decoded) = byte(&bytes[at..]) {
             view.text.extend_from_slice(&bytes[copied..at]);
             copied = at + 3;
-            view.decoded(&[meant], at..copied);
+            view.decoded(&[decoded], at..copied);
         }
     }
     view.text.extend_from_slice(&bytes[copied..]);

@@ -192,8 +192,8 @@ impl Streams {
 }
 
 impl Stream {
-    fn piece(&mut self, said: TextInLine<'_>, masker: &Masker, edits: &mut Edits) {
-        let TextInLine { number, line, at, escaped } = said;
+    fn piece(&mut self, place: TextInLine<'_>, masker: &Masker, edits: &mut Edits) {
+        let TextInLine { number, line, at, escaped } = place;
         let Some(text) = line.get(at.clone()) else { return };
         let start = self.text.len();
         if escaped && text.contains('\\') {
@@ -252,8 +252,8 @@ fn apply(line: &mut WireLine, edits: &[Edit]) {
     let mut masked = String::with_capacity(line.line.len());
     let mut copied = 0;
     for Edit { at, escaped, part, mark } in edits {
-        let said = line.line.get(at.clone()).unwrap_or_default();
-        let part = if *escaped { escapes::undone(said.as_bytes()).original(part.clone()) } else { part.clone() };
+        let text = line.line.get(at.clone()).unwrap_or_default();
+        let part = if *escaped { escapes::undone(text.as_bytes()).original(part.clone()) } else { part.clone() };
         masked.push_str(line.line.get(copied..at.start + part.start).unwrap_or_default());
         masked.push_str(mark);
         copied = at.start + part.end;
@@ -350,18 +350,18 @@ mod tests {
 
     #[test]
     fn halves_in_different_lines_are_masked_and_the_joined_text_is_the_same_as_the_traces() {
-        let said = ["it is hun", "ter2-hun", "ter2, ok hunter2", "-hunter2"].map(chunk);
+        let lines = ["it is hun", "ter2-hun", "ter2, ok hunter2", "-hunter2"].map(chunk);
         let expected = ["it is [redacted:KEY]", "", ", ok [redacted:KEY]", ""].map(chunk);
-        assert_eq!(masked(&said, "hunter2-hunter2"), expected);
-        let said = ["it is hun".to_owned(), "ter2-hunter2".to_owned(), "and more".to_owned()];
-        assert_eq!(masked(&said, "hunter2-hunter2"), ["it is [redacted:KEY]", "", "and more"]);
+        assert_eq!(masked(&lines, "hunter2-hunter2"), expected);
+        let lines = ["it is hun".to_owned(), "ter2-hunter2".to_owned(), "and more".to_owned()];
+        assert_eq!(masked(&lines, "hunter2-hunter2"), ["it is [redacted:KEY]", "", "and more"]);
     }
 
     #[test]
     fn halves_that_are_spelled_in_escapes_are_masked_and_the_rest_of_their_lines_stays() {
-        let said = [r"\/ \u00e4 p\u00e4s", r"s\u0026\/w", r"\u006Frd \u0026\n"].map(chunk);
+        let lines = [r"\/ \u00e4 p\u00e4s", r"s\u0026\/w", r"\u006Frd \u0026\n"].map(chunk);
         let expected = [r"\/ \u00e4 [redacted:KEY]", "", r" \u0026\n"].map(chunk);
-        assert_eq!(masked(&said, "päss&/word"), expected);
+        assert_eq!(masked(&lines, "päss&/word"), expected);
     }
 
     #[test]
@@ -375,9 +375,9 @@ mod tests {
     #[test]
     fn a_secret_that_is_said_often_in_single_characters_costs_no_more_than_its_lines() {
         let secret = "abcdefgh-12345678";
-        let said: Vec<String> = secret.repeat(2_000).chars().map(|char| chunk(&char.to_string())).collect();
+        let lines: Vec<String> = secret.repeat(2_000).chars().map(|char| chunk(&char.to_string())).collect();
         let begun = std::time::Instant::now();
-        let masked = masked(&said, secret);
+        let masked = masked(&lines, secret);
         assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
         assert_eq!(masked.iter().filter(|line| **line == chunk("[redacted:KEY]")).count(), 2_000);
         assert_eq!(masked.iter().filter(|line| **line == chunk("")).count(), 2_000 * (secret.len() - 1));

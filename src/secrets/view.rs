@@ -22,9 +22,9 @@ struct Jump {
 
 impl View {
     /// Appends the decoded form of a part of the original, or nothing if the part is left out.
-    pub(super) fn decoded(&mut self, meant: &[u8], original: Range<usize>) {
+    pub(super) fn decoded(&mut self, text: &[u8], original: Range<usize>) {
         let start = self.text.len();
-        self.text.extend_from_slice(meant);
+        self.text.extend_from_slice(text);
         self.jumps.push(Jump { text: start..self.text.len(), original });
     }
 

@@ -55,15 +55,15 @@ fn joined<'m>(
     let mut view = View::default();
     let mut next = Beginnings::default();
     // The end of the copied text, and the end of the text in which no line end begins.
-    let (mut copied, mut looked) = (0, 0);
+    let (mut copied, mut searched) = (0, 0);
     for at in memchr::memchr3_iter(b'\n', b'\r', b'\\', bytes) {
-        if at < looked {
+        if at < searched {
             continue;
         }
         let mut end = match line_end(&bytes[at..]) {
             Ok(length) => at + length,
             Err(slashes) => {
-                looked = at + slashes;
+                searched = at + slashes;
                 continue;
             }
         };
@@ -78,7 +78,7 @@ fn joined<'m>(
         }
         view.text.extend_from_slice(&bytes[copied..at]);
         view.decoded(&[], at..end);
-        (copied, looked) = (end, end);
+        (copied, searched) = (end, end);
         if view.text.len() > window {
             over_lines(&view, search, places);
             view = view.tail(view.text.len() - overlap);
@@ -162,18 +162,18 @@ mod tests {
         for width in [1, 7, 16, 76] {
             let lines: Vec<&str> = text.as_bytes().chunks(width).map(|line| str::from_utf8(line).unwrap()).collect();
             let lines = lines.join("\n");
-            let mut left = lines.clone().into_bytes();
+            let mut rest = lines.clone().into_bytes();
             let search = |text: &[u8]| {
                 let found = memchr::memmem::find_iter(text, secret);
                 found.map(|at| (at..at + secret.len(), "mark")).collect()
             };
             let mut all = Vec::new();
             places(lines.as_bytes(), 6 * secret.len(), false, search, &mut all);
-            all.into_iter().for_each(|(at, _)| left[at].fill(b'.'));
-            left.retain(|byte| *byte != b'\n');
-            let left = String::from_utf8(left).unwrap();
+            all.into_iter().for_each(|(at, _)| rest[at].fill(b'.'));
+            rest.retain(|byte| *byte != b'\n');
+            let rest = String::from_utf8(rest).unwrap();
             // The remaining secrets are each complete in one line.
-            for part in left.split(['x', '.']).filter(|part| !part.is_empty()) {
+            for part in rest.split(['x', '.']).filter(|part| !part.is_empty()) {
                 assert_eq!(part, secret);
             }
         }

@@ -150,8 +150,8 @@ impl Session {
         self.queue = Queue::default();
         // Output after the end is still evidence, and a full pipe would keep the agent from exiting.
         while self.exit.is_none() && engine_clock::now() < until && !*self.interrupt.borrow() {
-            let left = until.saturating_duration_since(engine_clock::now());
-            if !self.read_some(left).await {
+            let remaining = until.saturating_duration_since(engine_clock::now());
+            if !self.read_some(remaining).await {
                 break;
             }
         }

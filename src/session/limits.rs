@@ -48,7 +48,7 @@ impl Session {
             let exceeded = self.figure_exceeded().or_else(|| self.exceeded_elsewhere());
             if let Some((key, limit)) = exceeded.or_else(|| self.time_exceeded(engine_clock::now())) {
                 self.reached(key, limit);
-                self.told = true;
+                self.is_end_reported = true;
             }
         }
         self.ended.is_some()
@@ -78,15 +78,16 @@ impl Session {
     pub(super) fn figure_exceeded(&mut self) -> Option<(LimitKey, String)> {
         let recorder = self.translation.recorder();
         let limits = &self.limits;
-        let over = |limit: Option<u64>, value: u64| limit.filter(|limit| value > *limit).map(|limit| limit.to_string());
-        if let Some(limit) = over(limits.steps, recorder.step_count()) {
+        let exceeded =
+            |limit: Option<u64>, value: u64| limit.filter(|limit| value > *limit).map(|limit| limit.to_string());
+        if let Some(limit) = exceeded(limits.steps, recorder.step_count()) {
             return Some((LimitKey::Steps, limit));
         }
-        if let Some(limit) = over(limits.tool_calls, recorder.call_count()) {
+        if let Some(limit) = exceeded(limits.tool_calls, recorder.call_count()) {
             return Some((LimitKey::ToolCalls, limit));
         }
         let usage = recorder.usage_total();
-        if let Some(limit) = usage.tokens().and_then(|tokens| over(limits.tokens, tokens.value())) {
+        if let Some(limit) = usage.tokens().and_then(|tokens| exceeded(limits.tokens, tokens.value())) {
             return Some((LimitKey::Tokens, limit));
         }
         let most = limits.cost_usd.map(Dollars::get);
@@ -123,7 +124,7 @@ impl Session {
     }
 
     /// Returns the time until a time limit ends the work that goes on after the last answer.
-    pub fn left_of_time(&mut self) -> Duration {
+    pub fn remaining_time(&mut self) -> Duration {
         let until = self.time_is_up();
         let until = self.idle_at().map_or(until, |idle| idle.min(until));
         until.saturating_duration_since(engine_clock::now())

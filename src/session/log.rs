@@ -213,7 +213,7 @@ fn create(path: &Path) -> io::Result<File> {
             fs::remove_file(path)?;
             open()
         }
-        made => made,
+        outcome => outcome,
     }
 }
 

@@ -64,7 +64,7 @@ struct Terminal {
     shared: Arc<Mutex<KeptOutput>>,
     task: Task,
     /// The version of the output that is in the wire log.
-    told: Option<u64>,
+    logged_version: Option<u64>,
 }
 
 /// The task that serves a terminal.
@@ -138,7 +138,9 @@ impl Session {
         let (orders, taken) = unbounded_channel();
         let ended = Ended { id: id.clone(), to: self.terminals.ended.0.clone() };
         let handle = tokio::spawn(attend(group, output, shared.clone(), taken, ended));
-        self.terminals.open.insert(id.clone(), Terminal { shared, task: Task { orders, handle }, told: None });
+        self.terminals
+            .open
+            .insert(id.clone(), Terminal { shared, task: Task { orders, handle }, logged_version: None });
         Ok(id)
     }
 
@@ -169,10 +171,10 @@ impl Session {
     pub fn tell_terminal(&mut self, id: &str) {
         let Some(terminal) = self.terminals.open.get_mut(id) else { return };
         let kept = lock(&terminal.shared);
-        if terminal.told == Some(kept.version) {
+        if terminal.logged_version == Some(kept.version) {
             return;
         }
-        terminal.told = Some(kept.version);
+        terminal.logged_version = Some(kept.version);
         let Screen { output, truncated, exit } = kept.screen();
         drop(kept);
         self.engine(&EngineLine::Terminal { terminal: id.to_owned(), output, truncated, exit });
@@ -362,9 +364,9 @@ impl KeptOutput {
             bytes.drain(..begun);
         }
         let mut output = String::from_utf8_lossy(&bytes).into_owned();
-        let over = output.ceil_char_boundary(output.len().saturating_sub(self.tail.most));
-        output.drain(..over);
-        Screen { output, truncated: self.truncated || over > 0, exit: self.exit }
+        let cut = output.ceil_char_boundary(output.len().saturating_sub(self.tail.most));
+        output.drain(..cut);
+        Screen { output, truncated: self.truncated || cut > 0, exit: self.exit }
     }
 }
 

@@ -57,20 +57,20 @@ async fn run(script: &str, prompt: &str, max_wire: u64, time_ms: u64) -> (Vec<Ev
 }
 
 fn notices(events: &[Event]) -> Vec<(&str, &str)> {
-    let told = events.iter().map(|event| match &event.body {
+    let found = events.iter().map(|event| match &event.body {
         Body::Notice { code, text, .. } => Some((code.as_str(), text.as_str())),
         _ => None,
     });
-    told.flatten().collect()
+    found.flatten().collect()
 }
 
 /// Returns the codes of the notices, with what they lose.
 fn losses(events: &[Event]) -> Vec<(&str, Option<Lost>)> {
-    let told = events.iter().filter_map(|event| match &event.body {
+    let found = events.iter().filter_map(|event| match &event.body {
         Body::Notice { code, lost, .. } => Some((code.as_str(), *lost)),
         _ => None,
     });
-    told.collect()
+    found.collect()
 }
 
 const HANDSHAKE: &str = r#"
@@ -114,13 +114,13 @@ async fn a_trial_whose_wire_log_is_full_ends_by_its_limits() {
     assert!(begun.elapsed() < Duration::from_secs(40));
     assert!(wire.len() < 60_000, "{} bytes", wire.len());
     assert_eq!(notices(&events).last().unwrap().0, "wire_cut");
-    let did: Vec<String> = wire
+    let actions: Vec<String> = wire
         .lines()
         .map(|line| serde_json::from_str::<WireLine>(line).unwrap())
         .filter(|line| line.dir == Dir::Engine)
         .map(|line| serde_json::from_str::<Value>(&line.line).unwrap()["event"].as_str().unwrap().to_owned())
         .collect();
-    assert_eq!(did, ["notice", "limit", "cancel", "signal", "notice"]);
+    assert_eq!(actions, ["notice", "limit", "cancel", "signal", "notice"]);
 }
 
 #[tokio::test]
@@ -142,9 +142,9 @@ async fn an_agent_that_reads_slowly_gets_all_of_a_long_prompt() {
     );
     let (events, _, reason) = run(&script, &prompt, MAX_WIRE, 60_000).await;
     assert_eq!(reason, StopReason::EndTurn);
-    let told = notices(&events)[0].1;
-    let length: usize = told.chars().filter(char::is_ascii_digit).collect::<String>().parse().unwrap();
-    assert!(length > prompt.len(), "{told}");
+    let notice = notices(&events)[0].1;
+    let length: usize = notice.chars().filter(char::is_ascii_digit).collect::<String>().parse().unwrap();
+    assert!(length > prompt.len(), "{notice}");
 }
 
 #[tokio::test]

@@ -87,12 +87,12 @@ impl Session {
     /// Returns true if the line that [`Session::next`] last returned came while the prompt was running. A line that
     /// was already queued when the turn began came before the prompt.
     pub fn is_of_turn(&self) -> bool {
-        self.turn.as_ref().is_some_and(|turn| turn.holds(self.heard))
+        self.turn.as_ref().is_some_and(|turn| turn.holds(self.last_received))
     }
 
     /// Returns true if the line that [`Session::next`] last returned came after its turn was over.
     pub fn is_late(&self) -> bool {
-        let is_late = |turn: &Turn| !turn.holds(self.heard) && (turn.number > 1 || !turn.running);
+        let is_late = |turn: &Turn| !turn.holds(self.last_received) && (turn.number > 1 || !turn.running);
         self.is_over() || self.turn.as_ref().is_some_and(is_late)
     }
 
@@ -102,8 +102,8 @@ impl Session {
     }
 
     /// Returns true if the answer to the prompt is among the lines that [`Session::next`] has returned.
-    pub fn is_turn_heard(&self) -> bool {
-        self.turn.as_ref().and_then(|turn| turn.answered).is_some_and(|line| line <= self.heard)
+    pub fn has_received_answer(&self) -> bool {
+        self.turn.as_ref().and_then(|turn| turn.answered).is_some_and(|line| line <= self.last_received)
     }
 
     /// Returns true if the agent has answered the prompt, even if the driver has not taken the answer yet.

@@ -68,12 +68,12 @@ fn equal_calls(old: &[Call], new: &[Call], is_same: impl Fn(&Call, &Call) -> boo
         (call.kind, &call.name, &call.details).hash(&mut hasher);
         hasher.finish()
     };
-    let mut left: HashMap<u64, VecDeque<usize>> = HashMap::new();
+    let mut unmatched: HashMap<u64, VecDeque<usize>> = HashMap::new();
     for (m, call) in new.iter().enumerate() {
-        left.entry(key(call)).or_default().push_back(m);
+        unmatched.entry(key(call)).or_default().push_back(m);
     }
     let mut take = |call: &Call| {
-        let alike = left.get_mut(&key(call))?;
+        let alike = unmatched.get_mut(&key(call))?;
         let at = alike.iter().position(|m| new.get(*m).is_some_and(|other| is_same(call, other)))?;
         alike.remove(at)
     };

@@ -179,8 +179,8 @@ impl Cell {
                 None => reasons.push((&one.why, vec![&one.name])),
             }
         }
-        let told: Vec<String> = reasons.iter().map(|(why, names)| format!("{} {why}", names.join(", "))).collect();
-        (!told.is_empty()).then(|| told.join("; "))
+        let parts: Vec<String> = reasons.iter().map(|(why, names)| format!("{} {why}", names.join(", "))).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
     }
 
     /// Returns a text about the parts that an accepted core omits, because the trials do not share them.

@@ -237,18 +237,18 @@ fn call(old: &Call, new: &Call, place: &str, found: &mut FoundDifferences) {
         return;
     }
     let mut lines = Vec::new();
-    let mut left: Vec<&(String, String)> = new.details.iter().collect();
+    let mut unmatched: Vec<&(String, String)> = new.details.iter().collect();
     for detail in &old.details {
         // For a call with two permission requests, the key of the answer occurs twice.
-        let same = left.iter().position(|other| *other == detail);
-        let twin = same.or_else(|| left.iter().position(|other| other.0 == detail.0));
-        match (same, twin.map(|at| left.remove(at))) {
+        let same = unmatched.iter().position(|other| *other == detail);
+        let twin = same.or_else(|| unmatched.iter().position(|other| other.0 == detail.0));
+        match (same, twin.map(|at| unmatched.remove(at))) {
             (Some(_), _) => {}
             (None, Some(other)) => changed_text(&detail.0, &detail.1, &other.1, &mut lines),
             (None, None) => whole(&detail.0, &detail.1, '-', &mut lines),
         }
     }
-    left.iter().for_each(|detail| whole(&detail.0, &detail.1, '+', &mut lines));
+    unmatched.iter().for_each(|detail| whole(&detail.0, &detail.1, '+', &mut lines));
     if lines.is_empty() {
         found.same += 1;
     } else {

@@ -33,9 +33,9 @@ pub fn write(accepted: &Accepted) -> String {
     if accepted.several == Several::Core {
         head("several", "core");
     }
-    for known in &accepted.shapes {
-        let _ = writeln!(out, "\nshape: {} of {} trials", known.seen, known.of);
-        shape(&known.shape, &mut out);
+    for accepted_shape in &accepted.shapes {
+        let _ = writeln!(out, "\nshape: {} of {} trials", accepted_shape.seen, accepted_shape.of);
+        shape(&accepted_shape.shape, &mut out);
     }
     out
 }

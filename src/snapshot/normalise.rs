@@ -67,7 +67,7 @@ struct SeenCall {
     changes: Vec<FileDiff>,
     asked: Vec<PermissionOutcome>,
     /// The time of the first call of the step: the agent then knew no result of the step.
-    said: Moment,
+    step_start: Moment,
     /// The values in the result.
     produced: Vec<Id>,
     events: Vec<u64>,
@@ -134,7 +134,8 @@ impl Watching {
                         None
                     }
                 };
-                let said = first.and_then(|first| self.calls.get(first)).map_or(moment(seq), |first| first.said);
+                let step_start =
+                    first.and_then(|first| self.calls.get(first)).map_or(moment(seq), |first| first.step_start);
                 self.by_id.insert(call.call.clone(), number);
                 self.calls.push(SeenCall {
                     id: call.call.clone(),
@@ -148,7 +149,7 @@ impl Watching {
                     exit_code: None,
                     changes: Vec::new(),
                     asked: Vec::new(),
-                    said,
+                    step_start,
                     produced: Vec::new(),
                     events: call_events(seq),
                 });
@@ -187,7 +188,7 @@ impl Watching {
                     .filter(|_| result.status == CallStatus::Ok)
                     .filter_map(|diff| diff.old.as_deref());
                 for text in old {
-                    call.produced.extend(self.provenance.produced(text, "", call.said - 1));
+                    call.produced.extend(self.provenance.produced(text, "", call.step_start - 1));
                 }
                 if let Some(output) = &result.output {
                     call.produced.extend(self.provenance.produced(output, &command, moment(seq)));
@@ -232,27 +233,32 @@ impl Watching {
         for seen in self.speakers.values().flat_map(|speaker| &speaker.seen) {
             match seen {
                 // A prompt belongs to the case, so it is the same in each trial, whenever it is sent.
-                Seen::Message(Role::User, text, _) => provenance.said(text, "", 0),
-                Seen::Message(_, text, seq) | Seen::Thought(text, seq) => provenance.said(text, "", moment(*seq)),
-                Seen::Plan(entries, seq) => entries.iter().for_each(|it| provenance.said(&it.text, "", moment(*seq))),
+                Seen::Message(Role::User, text, _) => provenance.mention(text, "", 0),
+                Seen::Message(_, text, seq) | Seen::Thought(text, seq) => provenance.mention(text, "", moment(*seq)),
+                Seen::Plan(entries, seq) => {
+                    entries.iter().for_each(|it| provenance.mention(&it.text, "", moment(*seq)))
+                }
                 Seen::Step(..) => {}
             }
         }
         for seen in &self.calls {
-            let mut said = |key: &str, text: &str| provenance.said(text, key, seen.said);
+            let mut mention = |key: &str, text: &str| provenance.mention(text, key, seen.step_start);
             match &seen.input {
                 Some(Input::Object(pairs)) => {
                     for (key, value) in pairs {
-                        said("", key);
-                        said_in(value, key, 1, &mut said);
+                        mention("", key);
+                        mention_in(value, key, 1, &mut mention);
                     }
                 }
-                Some(Input::Other(input)) => said_in(input, "", 0, &mut said),
+                Some(Input::Other(input)) => mention_in(input, "", 0, &mut mention),
                 None => {
                     let title = seen.title.iter().map(String::as_str);
                     let places = seen.locations.iter().map(|place| place.path.as_str());
                     let changes = seen.changes.iter().flat_map(|it| [Some(it.path.as_str()), it.new.as_deref()]);
-                    title.chain(places).chain(changes.flatten()).for_each(|text| provenance.said(text, "", seen.said));
+                    title
+                        .chain(places)
+                        .chain(changes.flatten())
+                        .for_each(|text| provenance.mention(text, "", seen.step_start));
                 }
             }
         }
@@ -311,18 +317,20 @@ fn command_of(input: Option<&Value>, title: Option<&str>) -> String {
 /// The maximum depth of an input; deeper values are taken as one text.
 const MAX_INPUT_DEPTH: usize = 32;
 
-/// Calls `said` with each text of an input and its key. Keys are texts, too.
-fn said_in(input: &Value, key: &str, depth: usize, said: &mut impl FnMut(&str, &str)) {
+/// Calls `mention` with each text of an input and its key. Keys are texts, too.
+fn mention_in(input: &Value, key: &str, depth: usize, mention: &mut impl FnMut(&str, &str)) {
     match input {
-        Value::String(text) => said(key, text),
-        Value::Array(list) if depth < MAX_INPUT_DEPTH => list.iter().for_each(|it| said_in(it, key, depth + 1, said)),
+        Value::String(text) => mention(key, text),
+        Value::Array(list) if depth < MAX_INPUT_DEPTH => {
+            list.iter().for_each(|it| mention_in(it, key, depth + 1, mention))
+        }
         Value::Object(map) if depth < MAX_INPUT_DEPTH => {
             for (key, value) in map {
-                said("", key);
-                said_in(value, key, depth + 1, said);
+                mention("", key);
+                mention_in(value, key, depth + 1, mention);
             }
         }
-        other => said(key, &view::canonical(other)),
+        other => mention(key, &view::canonical(other)),
     }
 }
 

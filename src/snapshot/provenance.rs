@@ -63,7 +63,7 @@ struct Value {
     /// The moment at which the environment produced the value.
     produced: Moment,
     /// The moment at which the agent or the user said the value.
-    said: Moment,
+    first_mention: Moment,
     /// A shorter form of the same hash.
     same_as: Option<Id>,
 }
@@ -95,7 +95,7 @@ impl Provenance {
             return Some(*id);
         }
         let id = Id::try_from(self.values.len()).ok().filter(|_| self.values.len() < MAX_VALUES)?;
-        self.values.push(Value { form, produced: at, said: Moment::MAX, same_as: None });
+        self.values.push(Value { form, produced: at, first_mention: Moment::MAX, same_as: None });
         self.by_text.insert(text.to_owned(), id);
         match form {
             Form::Hash => drop(self.hashes.insert(text.to_owned(), id)),
@@ -108,10 +108,10 @@ impl Provenance {
     }
 
     /// Takes a text of the agent or the user, with the key if it is an argument. All outputs must be known by then.
-    pub fn said(&mut self, text: &str, key: &str, at: Moment) {
+    pub fn mention(&mut self, text: &str, key: &str, at: Moment) {
         for (_, id) in self.all_in(text, key, true) {
             if let Some(value) = self.values.get_mut(id as usize) {
-                value.said = value.said.min(at);
+                value.first_mention = value.first_mention.min(at);
             }
         }
     }
@@ -133,7 +133,7 @@ impl Provenance {
 
     /// Returns the form of a value that the environment produced before it was said, and the value's shortest form.
     pub fn chance(&self, id: Id) -> Option<(Form, Id)> {
-        let value = self.values.get(id as usize).filter(|value| value.produced < value.said)?;
+        let value = self.values.get(id as usize).filter(|value| value.produced < value.first_mention)?;
         Some((value.form, value.same_as.unwrap_or(id)))
     }
 

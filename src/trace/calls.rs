@@ -136,15 +136,15 @@ impl Waiting {
         let before = self.asked.last().map(|form| &form.call);
         let is_vague = |call: &ToolCall| call.unknown_kind || call.kind == ToolKind::Other;
         let (was_vague, asked) = (is_vague(&call), asked.cloned().unwrap_or_default());
-        let told = before.filter(|before| was_vague && !is_vague(before)).map(|before| before.kind);
-        if let Some(kind) = asked.kind.or(told) {
+        let earlier = before.filter(|before| was_vague && !is_vague(before)).map(|before| before.kind);
+        if let Some(kind) = asked.kind.or(earlier) {
             if !was_vague && call.kind != kind {
                 announced_kind = Some(call.kind);
             }
             (call.kind, call.unknown_kind) = (kind, false);
         }
-        let told = before.filter(|_| call.name.is_none()).and_then(|before| before.name.clone());
-        call.name = asked.name.or(call.name).or(told);
+        let earlier = before.filter(|_| call.name.is_none()).and_then(|before| before.name.clone());
+        call.name = asked.name.or(call.name).or(earlier);
         if let Some(locations) = &asked.locations {
             // Another input has other files; the same input has those that were announced, too.
             // An earlier request may have named the files that seem announced.

@@ -17,7 +17,7 @@ mod quoted;
 mod texts;
 mod withdrawn;
 
-pub use input::{Answered, Asking, CallSaid, Continuation, DecidedBy, ReportedStatus, ResultSaid, Voice, is_empty};
+pub use input::{Answered, Asking, CallReport, Continuation, DecidedBy, ReportedStatus, ResultReport, Voice, is_empty};
 pub use quoted::QuotedLine;
 pub use withdrawn::SentText;
 
@@ -50,9 +50,9 @@ const MAX_PARTS: usize = 10_000;
 const QUOTED: usize = 120;
 /// The maximum bytes of text in one message, thought or result; the rest is counted.
 pub const MAX_TEXT: usize = 16 << 20;
-/// The maximum number of events that wait for an earlier open event, as [`MAX_HELD_BYTES`] limits the bytes of their
+/// The maximum number of events that wait for an earlier open event, as [`MAX_PENDING_BYTES`] limits the bytes of their
 /// lines. Beyond that they leave the recorder, and the open event stays in the trace as it is known then.
-const MAX_HELD: usize = 100_000;
+const MAX_PENDING: usize = 100_000;
 /// The maximum number of open calls, and the number of the oldest ones that end as unfinished when it is exceeded.
 pub const MAX_OPEN: (usize, usize) = (10_000, 1_000);
 /// The number of ended calls whose outcome is remembered, for reports that contradict it.
@@ -65,8 +65,8 @@ pub const MAX_BEHIND: (u64, u64) = (100_000, 10_000);
 const MAX_DOUBTED: usize = 1000;
 /// The maximum number of held events while a session is ended.
 const SPILLED: usize = 1000;
-/// The maximum bytes of the lines of held events; see [`MAX_HELD`].
-const MAX_HELD_BYTES: usize = 64 << 20;
+/// The maximum bytes of the lines of held events; see [`MAX_PENDING`].
+const MAX_PENDING_BYTES: usize = 64 << 20;
 
 /// The builder of a trace, which enforces the trace's laws.
 pub struct Recorder {
@@ -83,7 +83,7 @@ pub struct Recorder {
     slots: VecDeque<Slot>,
     /// The number of the first slot in `slots`, which is also the `seq` of its event.
     first: u64,
-    held_bytes: usize,
+    pending_bytes: usize,
     /// The bytes of the lines that are held, by the first event that can leave only after them.
     weights: VecDeque<(u64, usize)>,
     text: Option<OpenText>,
@@ -230,7 +230,7 @@ impl Recorder {
             place: None,
             slots: VecDeque::new(),
             first: 0,
-            held_bytes: 0,
+            pending_bytes: 0,
             weights: VecDeque::new(),
             text: None,
             open: HashMap::new(),
@@ -314,19 +314,19 @@ impl Recorder {
         if self.slots.len() <= 1 {
             self.forget_weights();
         }
-        while let Some((slot, left)) = self.weights.front().copied()
+        while let Some((slot, weight)) = self.weights.front().copied()
             && slot < self.first
         {
             self.weights.pop_front();
-            self.held_bytes -= left;
+            self.pending_bytes -= weight;
         }
-        self.held_bytes += bytes;
+        self.pending_bytes += bytes;
         let next = self.first + self.slots.len() as u64;
         match self.weights.back_mut() {
-            Some((slot, held)) if *slot == next => *held += bytes,
+            Some((slot, weight)) if *slot == next => *weight += bytes,
             _ => self.weights.push_back((next, bytes)),
         }
-        let holds_too_much = self.slots.len() > MAX_HELD || self.held_bytes > MAX_HELD_BYTES;
+        let holds_too_much = self.slots.len() > MAX_PENDING || self.pending_bytes > MAX_PENDING_BYTES;
         self.settle_failures(if holds_too_much { 0 } else { MAX_DOUBTED });
         if !holds_too_much {
             return;
@@ -354,7 +354,7 @@ impl Recorder {
     }
 
     fn forget_weights(&mut self) {
-        self.held_bytes = 0;
+        self.pending_bytes = 0;
         self.weights.clear();
     }
 
@@ -545,21 +545,22 @@ impl Recorder {
 
     /// Ends an open call, or records another result for a call that is not open. `call` is the name of the open call, if it
     /// differs from the agent's id.
-    pub fn end_or_repeat(&mut self, call: &str, id: &str, said: ResultSaid) {
+    pub fn end_or_repeat(&mut self, call: &str, id: &str, report: ResultReport) {
         if self.is_open(call) {
-            self.result(call, said);
+            self.result(call, report);
             return;
         }
         let text = format!("a result for the call {id}, which is not open");
         if !self.was_announced(id) {
             self.lost(NoticeCode::UnknownCall, text);
-        } else if self.contradicts(id, &said) {
+        } else if self.contradicts(id, &report) {
             self.contradicted(NoticeCode::RepeatedResult, format!("{text} and was reported to have ended otherwise"));
-        } else if !said.diffs.is_empty() && !self.ended_with(id, &said.diffs) {
+        } else if !report.diffs.is_empty() && !self.ended_with(id, &report.diffs) {
             self.lost(NoticeCode::RepeatedResult, format!("{text} and showed other changes to files"));
         } else if self.ended_as(id).is_none() {
             self.contradicted(NoticeCode::RepeatedResult, format!("{text}, and how it ended before is not remembered"));
-        } else if said.output.as_deref().is_some_and(|output| !output.is_empty() && !self.ended_printing(id, output)) {
+        } else if report.output.as_deref().is_some_and(|output| !output.is_empty() && !self.ended_printing(id, output))
+        {
             self.contradicted(NoticeCode::RepeatedResult, format!("{text} and had another output"));
         } else {
             self.notice(NoticeCode::RepeatedResult, text);
@@ -614,7 +615,7 @@ impl Recorder {
     }
 
     /// Returns the events that may still change, in order.
-    pub fn held(&self) -> impl Iterator<Item = &Event> {
+    pub fn pending(&self) -> impl Iterator<Item = &Event> {
         self.slots.iter().map(|slot| &slot.event)
     }
 
@@ -648,13 +649,13 @@ impl Recorder {
         self.quote.clear();
         let mut codes: Vec<_> = self.notices.iter().filter(|(_, n)| **n > MAX_NOTICES).collect();
         codes.sort_by_key(|(code, _)| code.as_str());
-        let told: Vec<String> = codes
+        let texts: Vec<String> = codes
             .into_iter()
             .map(|(code, n)| {
                 format!("only the wire log has {} of the kind {code}", plural(n - MAX_NOTICES, "more notice"))
             })
             .collect();
-        for text in told {
+        for text in texts {
             self.note(NoticeCode::NoticesCut, text, None);
         }
         if self.cut_bytes > 0 {

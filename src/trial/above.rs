@@ -345,12 +345,12 @@ mod tests {
         fs::create_dir(shared.join(".cargo")).unwrap();
         fs::write(shared.join("tool.of-tomorrow"), "").unwrap();
         fs::write(shared.join("index"), "").unwrap();
-        let told = |paths: &[&str], put_back| {
+        let warning = |paths: &[&str], put_back| {
             let paths: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
             Warning::FilesAboveWorkspace { count: paths.len() as u64, paths, put_back }
         };
         let removed = ["../pytest.ini", "../worktree", "../../.cargo", "../../tool.of-tomorrow"];
-        let removed = told(&removed, true);
+        let removed = warning(&removed, true);
         assert_eq!(clear(&workspace, &beside, &shared, &of_user).unwrap(), [removed]);
         assert_eq!(fs::read_to_string(trial.join("dep/lib.py")).unwrap(), "x = 2\n");
         assert!(!trial.join("worktree").exists() && !trial.join("pytest.ini").exists());
@@ -358,7 +358,7 @@ mod tests {
         // Settings of setup that the agent changed stay, and are reported.
         fs::write(trial.join("setup.cfg"), "[b]\n").unwrap();
         fs::remove_file(trial.join("tox.ini")).unwrap();
-        let changed = told(&["../setup.cfg", "../tox.ini"], false);
+        let changed = warning(&["../setup.cfg", "../tox.ini"], false);
         assert_eq!(clear(&workspace, &beside, &shared, &of_user).unwrap(), [changed]);
         assert_eq!(fs::read_to_string(trial.join("setup.cfg")).unwrap(), "[b]\n");
     }
@@ -385,8 +385,8 @@ mod tests {
         assert!(clear(&workspace, &beside, root.path(), &of_user).unwrap().is_empty());
         fs::write(trial.join("d/pytest.ini"), "[forged]\n").unwrap();
         assert!(beside.is_changed());
-        let told = clear(&workspace, &beside, root.path(), &of_user).unwrap();
-        let [Warning::FilesAboveWorkspace { paths, put_back: false, .. }] = &*told else { panic!("{told:?}") };
+        let warnings = clear(&workspace, &beside, root.path(), &of_user).unwrap();
+        let [Warning::FilesAboveWorkspace { paths, put_back: false, .. }] = &*warnings else { panic!("{warnings:?}") };
         assert_eq!(paths, &["../pytest.ini"]);
     }
 

@@ -65,7 +65,8 @@ impl InPlaceOfModel {
         if let Some(error) = result.error {
             return Err(format!("{}: {}", error.category.word(), error.message));
         }
-        let text = said(&place.join("trace.jsonl")).map_err(|error| format!("its trace cannot be read: {error}"))?;
+        let text =
+            answer_in(&place.join("trace.jsonl")).map_err(|error| format!("its trace cannot be read: {error}"))?;
         let metrics = &result.metrics;
         let mut usage = Usage::of(UsageScope::Session);
         (usage.input_tokens, usage.output_tokens) = (metrics.input_tokens, metrics.output_tokens);
@@ -97,7 +98,7 @@ fn case(folder: &Path, prompt: &str) -> Result<Case, String> {
 }
 
 /// Returns the agent's final message.
-fn said(trace: &Path) -> Result<String, Box<dyn std::error::Error>> {
+fn answer_in(trace: &Path) -> Result<String, Box<dyn std::error::Error>> {
     let mut reader = Reader::new(BufReader::new(regular::open(trace)?))?;
     let mut output = None;
     while let Some(event) = reader.next_event()? {

@@ -41,7 +41,7 @@ pub enum Played {
 
 /// The observations of a trial, besides its result.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Looked {
+pub struct Observations {
     /// The patch of the agent's change.
     pub patch: Vec<u8>,
     /// True if the patch may lack a part of the change: ignored files, or files that could not be read.
@@ -104,38 +104,38 @@ pub async fn play_and_look(
     act: impl FnOnce(&Path) -> std_io::Result<()> + Send + 'static,
     says: Option<&str>,
     at: Option<LookAt>,
-) -> Result<(Played, Looked), TrialError> {
+) -> Result<(Played, Observations), TrialError> {
     let case = &attempt.case;
-    let not_ready = |why: String| Ok((Played::NotReady(why), Looked::default()));
+    let not_ready = |why: String| Ok((Played::NotReady(why), Observations::default()));
     let folders = Folders::make(&engine.temporary)?;
     let inside = match inside(engine, attempt, &folders) {
         Ok(inside) => inside,
         Err(error) => return not_ready(error.to_string()),
     };
-    let shell = shell(engine, attempt, &folders, &inside)?;
+    // Half a solution, such as a mutation of it, may ask for memory without end.
+    let memory = engine.memory.or_else(memory::half_of_the_machine);
+    let shell = Shell { memory, ..shell(engine, attempt, &folders, &inside)? };
     let before = match unless_interrupted(engine, set_up(engine, attempt, &folders, &shell)).await {
         Some(Ok(before)) => before,
         Some(Err(NotSetUp::Case(why))) => return not_ready(why),
         Some(Err(NotSetUp::Engine(error))) => return Err(error),
-        None => return Ok((Played::Interrupted, Looked::default())),
+        None => return Ok((Played::Interrupted, Observations::default())),
     };
     let trial = folders.beside("trial");
     fs::create_dir(&trial).map_err(io("make a folder for the trial"))?;
-    let (after, looked) = {
+    let (after, observations) = {
         let (case, workspace) = (case.clone(), folders.workspace.clone());
         let before = before.state();
-        on_blocking_thread(move || -> Result<(MeasuredChange, Looked), TrialError> {
+        on_blocking_thread(move || -> Result<(MeasuredChange, Observations), TrialError> {
             act(&workspace).map_err(io("change the workspace"))?;
             let after = after_the_agent(&case, &workspace, &before, &trial, &Masker::default())?;
-            let looked = at.map(|at| look(&at, &workspace, &after)).transpose().map_err(io("read the change"))?;
-            Ok((after, looked.unwrap_or_default()))
+            let observations = at.map(|at| look(&at, &workspace, &after)).transpose().map_err(io("read the change"))?;
+            Ok((after, observations.unwrap_or_default()))
         })
         .await??
     };
-    let over = session(attempt, &folders.workspace, says);
-    // Half a solution, such as a mutation of it, may ask for memory without end.
-    let memory = engine.memory.or_else(memory::half_of_the_machine);
-    let graders_shell = Shell { memory, ..graders_shell(&shell, &folders, case, Some(&before))? };
+    let session = session(attempt, &folders.workspace, says);
+    let graders_shell = graders_shell(&shell, &folders, case, Some(&before))?;
     let between = Between::of(case, &folders, &graders_shell, Some(&before), engine, &[], true)?;
     let site = GradedWorkspace {
         workspace: Some(&folders.workspace),
@@ -150,21 +150,23 @@ pub async fn play_and_look(
         judges: &engine.judges,
         unmasked: None,
     };
-    let mut result = unless_interrupted(engine, grade_trial::grade(attempt, over, &site)).await;
+    let mut result = unless_interrupted(engine, grade_trial::grade(attempt, session, &site)).await;
     folders.check_disk("the graders ended")?;
     if let Some(result) = &mut result {
         let shows_case = |warning: &Warning| matches!(warning, Warning::CaseInWorkspace { .. });
         result.warnings.extend(after.warnings.into_iter().filter(shows_case));
     }
     on_blocking_thread(move || drop(folders)).await?;
-    Ok((result.map_or(Played::Interrupted, |result| Played::Graded(Box::new(result))), looked))
+    Ok((result.map_or(Played::Interrupted, |result| Played::Graded(Box::new(result))), observations))
 }
 
 /// Reads the state of a trial before it is graded.
-fn look(at: &LookAt, workspace: &Path, after: &MeasuredChange) -> std_io::Result<Looked> {
+fn look(at: &LookAt, workspace: &Path, after: &MeasuredChange) -> std_io::Result<Observations> {
     let digest = |path: PathBuf| file_digest(&workspace.join(&path)).ok().map(|digest| (path, digest));
     match at {
-        LookAt::File(path) => Ok(Looked { files: digest(path.clone()).into_iter().collect(), ..Looked::default() }),
+        LookAt::File(path) => {
+            Ok(Observations { files: digest(path.clone()).into_iter().collect(), ..Observations::default() })
+        }
         LookAt::Changes => {
             let is_partial = after.warnings.iter().any(|warning| {
                 use Warning::{CaseInWorkspace, ProtectMatchedNothing, ProtectedFile, ProtectedFiles};
@@ -172,7 +174,7 @@ fn look(at: &LookAt, workspace: &Path, after: &MeasuredChange) -> std_io::Result
                 !is_of_case && !matches!(warning, ProtectedFile { .. } | ProtectedFiles { .. })
             });
             let files = after.change.all().map(|(path, _)| PathBuf::from(path)).filter_map(digest).collect();
-            Ok(Looked { patch: fs::read(after.patch.written())?, is_partial, files })
+            Ok(Observations { patch: fs::read(after.patch.written())?, is_partial, files })
         }
     }
 }

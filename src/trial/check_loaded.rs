@@ -155,9 +155,9 @@ fn compare(what: &str, listed: &BTreeSet<String>, laid: &BTreeSet<&str>, others:
 }
 
 /// Returns a sentence with these names, if there is one.
-fn unless_empty<'a>(told: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
+fn unless_empty<'a>(sentence: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
     let quoted: Vec<String> = names.map(|name| format!("`{name}`")).collect();
-    (!quoted.is_empty()).then(|| format!("{told}: {}", quoted.join(", ")))
+    (!quoted.is_empty()).then(|| format!("{sentence}: {}", quoted.join(", ")))
 }
 
 fn is_built_in(attempt: &Attempt, name: &str) -> bool {

@@ -99,8 +99,8 @@ fn flags(manifest: &Manifest, placeholders: &Placeholders) -> Vec<String> {
     let system_prompt = (manifest.system_prompt.flag.as_ref(), placeholders.system_prompt.as_ref());
     let servers = manifest.mcp_servers.as_ref().and_then(|route| route.flag.as_ref());
     let all = [model, system_prompt, (servers, placeholders.servers_file.as_ref())];
-    let said = all.into_iter().filter_map(|(flag, value)| Some([flag?.clone(), value?.clone()]));
-    said.flatten().collect()
+    let pairs = all.into_iter().filter_map(|(flag, value)| Some([flag?.clone(), value?.clone()]));
+    pairs.flatten().collect()
 }
 
 #[cfg(test)]

@@ -21,9 +21,9 @@ use crate::whole_file::PartFile;
 use crate::whole_file::{put_in_place, write_part};
 
 /// Returns the end of standard error if the session ended abnormally.
-pub(super) fn tail_worth_keeping(left: &SessionRemains, stop: &Stop) -> Option<String> {
+pub(super) fn tail_worth_keeping(remains: &SessionRemains, stop: &Stop) -> Option<String> {
     let well = stop.category.is_none() && stop.exit.is_none_or(|exit| exit.code == Some(0));
-    (!well && !left.stderr_tail.is_empty()).then(|| left.stderr_tail.clone())
+    (!well && !remains.stderr_tail.is_empty()).then(|| remains.stderr_tail.clone())
 }
 
 /// Returns why the model is not the required one, if it is not or if it is unknown.
@@ -70,8 +70,8 @@ pub(super) fn message_of(category: ErrorCategory, stop: &Stop, manifest: &Manife
 
 /// Returns the message about an agent without an answer that closed its output and did not exit, so that the engine ended
 /// it. Returns `None` if the agent's process ended by itself, or for another reason.
-pub(super) fn message_of_held_on(stop: &Stop, left: &SessionRemains, manifest: &Manifest) -> Option<String> {
-    let of_engine = left.process_end == ProcessEnd::ByEngine && !left.interrupted;
+pub(super) fn message_of_held_on(stop: &Stop, remains: &SessionRemains, manifest: &Manifest) -> Option<String> {
+    let of_engine = remains.process_end == ProcessEnd::ByEngine && !remains.interrupted;
     if !of_engine || stop.reason != StopReason::Crashed || error_of(stop) != Some(ErrorCategory::Crashed) {
         return None;
     }
@@ -162,14 +162,14 @@ pub(super) fn mark_flaky(result: &mut TrialResult, attempt: &Attempt) {
 }
 
 /// Adds warnings about an agent that answered and then did not exit normally.
-pub(super) fn warn_after(result: &mut TrialResult, stop: &Stop, left: &SessionRemains) {
+pub(super) fn warn_after(result: &mut TrialResult, stop: &Stop, remains: &SessionRemains) {
     if result.error.is_some() {
         return;
     }
-    result.warnings.extend(left.bad_exit.and_then(of_exit));
+    result.warnings.extend(remains.bad_exit.and_then(of_exit));
     let now = match stop.exit {
-        _ if left.process_end == ProcessEnd::Unknown => Some(Warning::ExitUnknown),
-        Some(_) if left.process_end == ProcessEnd::ByEngine => Some(Warning::HeldOn),
+        _ if remains.process_end == ProcessEnd::Unknown => Some(Warning::ExitUnknown),
+        Some(_) if remains.process_end == ProcessEnd::ByEngine => Some(Warning::HeldOn),
         exit => exit.and_then(of_exit).filter(|warning| !result.warnings.contains(warning)),
     };
     result.warnings.extend(now);

@@ -39,7 +39,7 @@ pub(super) async fn conclude(
     mut measured: MeasuredChange,
     inputs: InputState,
 ) -> Result<(FinishedTrial, Before), Ended> {
-    let Played { finished, left, observed, grading, trace, mut gateway, loaded } = played;
+    let Played { finished, remains, observed, grading, trace, mut gateway, loaded } = played;
     let mut warnings = take(&mut prepared.warnings);
     warnings.extend(gateway.iter_mut().flat_map(|gateway| take(&mut gateway.warnings)));
     warnings.extend(loaded.warnings());
@@ -51,7 +51,7 @@ pub(super) async fn conclude(
     let of_gateway = gateway.as_mut().and_then(|gateway| gateway.error.take());
     let not_as_set_up = of_gateway.or(loaded.wrong.map(|why| (ErrorCategory::Setup, why)));
     let version = finished.header.agent.as_ref().and_then(|agent| agent.version.clone());
-    let over = ObservedSession { finished, observed, grading, not_as_set_up };
+    let session = ObservedSession { finished, observed, grading, not_as_set_up };
     let live = LiveTrial {
         engine,
         attempt,
@@ -59,28 +59,28 @@ pub(super) async fn conclude(
         prepared: &prepared,
         measured: &measured,
         trace: &trace,
-        wire_changed: left.wire_changed,
+        wire_changed: remains.wire_changed,
     };
-    let mut result = live.grade(over, &mut warnings).await?;
-    let stderr_changed = left.stderr_changed.then(|| "`stderr.log`".to_owned());
+    let mut result = live.grade(session, &mut warnings).await?;
+    let stderr_changed = remains.stderr_changed.then(|| "`stderr.log`".to_owned());
     warnings.extend(changed_evidence::warning(stderr_changed.as_slice(), false));
 
     (result.beyond_patch, result.beside_patch) = (take(&mut measured.beyond_patch), measured.beside_patch.take());
     result.model_from = gateway.as_ref().and_then(|gateway| gateway.source);
     check_after_use(attempt, inputs, &mut result).await?;
     if let Some(record) = &mut result.stop {
-        record.stderr_tail = tail_worth_keeping(&left, &stop);
+        record.stderr_tail = tail_worth_keeping(&remains, &stop);
     }
     match &mut result.error {
         None => warnings.extend(gateway.iter_mut().flat_map(|gateway| take(&mut gateway.left))),
-        Some(error) => add_facts_of_process(error, attempt, &prepared, &stop, &left, version.as_deref()),
+        Some(error) => add_facts_of_process(error, attempt, &prepared, &stop, &remains, version.as_deref()),
     }
     warnings.append(&mut result.warnings);
     result.warnings = warnings;
-    check_all_sent(&mut result, attempt, left.prompts, by_engine);
+    check_all_sent(&mut result, attempt, remains.prompts, by_engine);
     mark_flaky(&mut result, attempt);
     if !by_engine {
-        warn_after(&mut result, &stop, &left);
+        warn_after(&mut result, &stop, &remains);
     }
     let files = TrialFiles { trace, patch: measured.patch, gateway, after_setup: measured.after_setup };
     let finished = write_files(engine, attempt, folders, &prepared, files, result).await?;
@@ -93,15 +93,15 @@ fn add_facts_of_process(
     attempt: &Attempt,
     prepared: &PreparedTrial,
     stop: &Stop,
-    left: &SessionRemains,
+    remains: &SessionRemains,
     version: Option<&str>,
 ) {
     if error.category == ErrorCategory::Crashed
-        && let Some(message) = message_of_held_on(stop, left, &attempt.manifest)
+        && let Some(message) = message_of_held_on(stop, remains, &attempt.manifest)
     {
         error.message = message;
     }
-    let words = format!("{}\n{}", error.message, left.stderr_tail);
+    let words = format!("{}\n{}", error.message, remains.stderr_tail);
     if let Some(missing) = prepared.inside.missing(&prepared.task.command, &words) {
         error.message = format!("{} ({missing})", error.message);
     }
@@ -168,15 +168,15 @@ async fn kept_workspace(
 ) -> Result<Option<String>, TrialError> {
     let (workspace, trial) = (folders.workspace.clone(), attempt.folder.clone());
     let is_beyond = result.beyond_patch.iter().any(|words| [SPECIAL, LINKED].contains(&words.as_str()));
-    let (told, kept_beyond, digest) = on_blocking_thread(move || {
-        let told = keep_workspace::keep(&workspace, &trial, &masker);
+    let (warnings, kept_beyond, digest) = on_blocking_thread(move || {
+        let warnings = keep_workspace::keep(&workspace, &trial, &masker);
         let kept = trial.join(integrity::WORKSPACE);
         let kept_beyond = if is_beyond { keep_workspace::kept_beyond_patch(&kept).ok() } else { None };
-        (told, kept_beyond, tree_digest(&kept))
+        (warnings, kept_beyond, tree_digest(&kept))
     })
     .await?;
     result.kept_beyond_patch = kept_beyond;
-    result.warnings.extend(told);
+    result.warnings.extend(warnings);
     match digest {
         Ok(digest) => Ok(Some(digest)),
         // A workspace that could not be kept has its own warning.

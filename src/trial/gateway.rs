@@ -381,20 +381,20 @@ fn error_of(totals: &Totals, route: &Route, attempt: &Attempt) -> Option<(ErrorC
     let message = |kind: FailureKind| {
         totals.failure(kind).map(|(failure, count)| (failure.message.clone().unwrap_or_default(), count))
     };
-    if let Some((told, count)) = message(FailureKind::Miss) {
+    if let Some((text, count)) = message(FailureKind::Miss) {
         let more = if count > 1 { format!(" ({})", plural(count, "such request")) } else { String::new() };
         let again = again(attempt, route);
-        return Some((ErrorCategory::Provider, format!("{told}{more}; {again}")));
+        return Some((ErrorCategory::Provider, format!("{text}{more}; {again}")));
     }
-    if let Some((told, _)) = message(FailureKind::Model) {
-        return Some((ErrorCategory::Provider, told));
+    if let Some((text, _)) = message(FailureKind::Model) {
+        return Some((ErrorCategory::Provider, text));
     }
     if let Some(why) = totals.undecoded.clone() {
         return Some((ErrorCategory::Setup, format!("the gateway: {why}")));
     }
     let kind = totals.unsent_at_the_end?;
     let category = if kind == FailureKind::Key { ErrorCategory::Auth } else { ErrorCategory::Provider };
-    message(kind).map(|(told, _)| (category, told))
+    message(kind).map(|(text, _)| (category, text))
 }
 
 /// Returns how to record a cassette again.

@@ -37,7 +37,11 @@ pub(super) struct LiveTrial<'a> {
 
 impl LiveTrial<'_> {
     /// Grades the session. `warnings` are those so far; those about what changed while the graders ran are added.
-    pub(super) async fn grade(&self, over: ObservedSession, warnings: &mut Vec<Warning>) -> Result<TrialResult, Ended> {
+    pub(super) async fn grade(
+        &self,
+        session: ObservedSession,
+        warnings: &mut Vec<Warning>,
+    ) -> Result<TrialResult, Ended> {
         let Self { engine, attempt, folders, prepared, measured, trace, wire_changed } = *self;
         let (shell, obstacle) = self.graders_shell()?;
         let has_workspace = self.has_workspace();
@@ -68,8 +72,8 @@ impl LiveTrial<'_> {
         };
         let mut changed: Vec<String> = measured.changed_copy.iter().cloned().collect();
         changed.extend(wire_changed.then(|| "`wire.jsonl`".to_owned()));
-        let as_observed = (runs_programs || !changed.is_empty()).then(|| over.observed.clone());
-        let Some(mut result) = unless_interrupted(engine, grade_trial::grade(attempt, over, &site)).await else {
+        let as_observed = (runs_programs || !changed.is_empty()).then(|| session.observed.clone());
+        let Some(mut result) = unless_interrupted(engine, grade_trial::grade(attempt, session, &site)).await else {
             return Err(Ended::With(Outcome::Interrupted));
         };
         folders.check_not_removed(&engine.temporary)?;
@@ -161,10 +165,10 @@ async fn withdraw_after_grading(
         is_withdrawn = true;
     }
     if is_withdrawn {
-        let told = std::mem::take(&mut result.warnings);
+        let of_result = std::mem::take(&mut result.warnings);
         // Whether a protected file was changed is unknown without the evidence.
         grade_trial::decide(result, attempt, &observed, touched && changed.is_empty());
-        result.warnings = told;
+        result.warnings = of_result;
     }
     Ok(())
 }

@@ -95,8 +95,8 @@ impl Surroundings for GradedWorkspace<'_> {
 }
 
 /// Returns the result of a session. The caller adds the data that only the process reported, and earlier warnings.
-pub(super) async fn grade(attempt: &Attempt, over: ObservedSession, site: &GradedWorkspace<'_>) -> TrialResult {
-    let ObservedSession { finished, observed, grading, not_as_set_up } = over;
+pub(super) async fn grade(attempt: &Attempt, session: ObservedSession, site: &GradedWorkspace<'_>) -> TrialResult {
+    let ObservedSession { finished, observed, grading, not_as_set_up } = session;
     let case = &attempt.case;
     let stop = observed.stop.clone().unwrap_or_else(|| no_stop("the trace has no stop"));
     let mut metrics = metrics::of(&finished, &observed);
@@ -157,8 +157,8 @@ pub(super) async fn grade(attempt: &Attempt, over: ObservedSession, site: &Grade
         metrics,
         stop: Some(StopRecord { reason: stop.reason, detail: stop.detail.clone(), exit: stop.exit, stderr_tail: None }),
         error: error.map(|category| {
-            let told = of_model.map(|(_, why)| why).or(wrong_model).or(of_setup).or(of_stop);
-            let message = told.unwrap_or_else(|| message_of(category, &stop, &attempt.manifest));
+            let reason = of_model.map(|(_, why)| why).or(wrong_model).or(of_setup).or(of_stop);
+            let message = reason.unwrap_or_else(|| message_of(category, &stop, &attempt.manifest));
             ErrorRecord { category, message }
         }),
         attempt: attempt.attempt,

@@ -159,21 +159,21 @@ impl Kept {
     }
 
     fn warnings(&self) -> Vec<Warning> {
-        let mut told = Vec::new();
+        let mut warnings = Vec::new();
         if self.masked > 0 {
-            told.push(Warning::KeptMasked { files: self.masked as u64 });
+            warnings.push(Warning::KeptMasked { files: self.masked as u64 });
         }
         if self.secret > 0 {
-            told.push(Warning::KeptWithoutSecrets { files: self.secret as u64, largest: MAX_REDACTED_BYTES });
+            warnings.push(Warning::KeptWithoutSecrets { files: self.secret as u64, largest: MAX_REDACTED_BYTES });
         }
         if self.too_much.0 > 0 {
             let (files, bytes) = self.too_much;
-            told.push(Warning::KeptUpToLimit { files: files as u64, bytes, most: WHOLE });
+            warnings.push(Warning::KeptUpToLimit { files: files as u64, bytes, most: WHOLE });
         }
         if self.unread > 0 {
-            told.push(Warning::KeptWithoutUnread { files: self.unread as u64 });
+            warnings.push(Warning::KeptWithoutUnread { files: self.unread as u64 });
         }
-        told
+        warnings
     }
 }
 

@@ -52,10 +52,10 @@ pub fn findings(limits: &Limits, metrics: &Metrics, observed: &Observed, is_stor
         for (key, limit) in [("time", limits.time), ("idle", limits.idle)] {
             let Some(limit) = limit.filter(|_| is_new(key)) else { continue };
             let limit_ms = limit.0.as_millis();
-            let took = if key == "time" { Amount::Exact(observed.took_ms()) } else { observed.idle_ms(limit_ms) };
-            let took = metrics.measured_ms.map(|_| took);
-            let exceeds = took.is_some_and(|took| u128::from(took.value()) > limit_ms);
-            let seconds = took.map(|it| it.map(|ms| ms as f64 / 1000.0));
+            let duration = if key == "time" { Amount::Exact(observed.took_ms()) } else { observed.idle_ms(limit_ms) };
+            let duration = metrics.measured_ms.map(|_| duration);
+            let exceeds = duration.is_some_and(|duration| u128::from(duration.value()) > limit_ms);
+            let seconds = duration.map(|it| it.map(|ms| ms as f64 / 1000.0));
             found.hold(key, limit.0.as_secs_f64(), seconds, exceeds, LimitGap::NoTimes);
         }
     }
@@ -85,9 +85,9 @@ pub fn ended_by_another<'a>(limits: &Limits, metrics: &Metrics, observed: &'a Ob
         let may_reach = |limit: u64| observed.lacks_calls || count.is_none_or(|count| count > limit);
         limit.is_some_and(may_reach)
     };
-    let time_reaches = |limit: Time, took: Amount<u64>| {
-        let reaches = u128::from(took.value()) + SLACK_MS >= limit.0.as_millis();
-        metrics.measured_ms.is_none() || !took.is_exact() || reaches
+    let time_reaches = |limit: Time, duration: Amount<u64>| {
+        let reaches = u128::from(duration.value()) + SLACK_MS >= limit.0.as_millis();
+        metrics.measured_ms.is_none() || !duration.is_exact() || reaches
     };
     let may_reach = |key: &str| match key {
         "time" => time_reaches(limits.time.unwrap_or(DEFAULT_TIME), Amount::Exact(observed.took_ms())),
@@ -112,10 +112,10 @@ pub fn unknown_by_stop(limits: &Limits, observed: &Observed, stopped_ms: u64) ->
     let mut all = [("time", limits.time.unwrap_or(DEFAULT_TIME))].into_iter().chain(idle);
     let is_unknown = |(key, limit): &(&str, Time)| {
         let limit_ms = limit.0.as_millis();
-        let took = if *key == "time" { Amount::Exact(observed.took_ms()) } else { observed.idle_ms(limit_ms) };
-        let may_exceed = u128::from(took.value()) > limit_ms || !took.is_exact();
+        let duration = if *key == "time" { Amount::Exact(observed.took_ms()) } else { observed.idle_ms(limit_ms) };
+        let may_exceed = u128::from(duration.value()) > limit_ms || !duration.is_exact();
         // A live session is ended as soon as it certainly exceeds a limit.
-        let is_certain = observed.is_stored && u128::from(took.value().saturating_sub(stopped_ms)) > limit_ms;
+        let is_certain = observed.is_stored && u128::from(duration.value().saturating_sub(stopped_ms)) > limit_ms;
         may_exceed && !is_certain
     };
     let found = all.find(is_unknown).map(|(key, _)| key);

@@ -59,12 +59,12 @@ pub(super) fn restored(
     let globs = then.into_iter().flat_map(|then| &then.protect);
     let globs: Vec<PathGlob> = globs.filter_map(|glob| glob.parse().ok()).collect();
     // Runs of older versions recorded no globs.
-    let told = warnings.iter().filter_map(|warning| match warning {
+    let of_warnings = warnings.iter().filter_map(|warning| match warning {
         Warning::ProtectedFile { path, put_back: true, .. } => Some(path.as_str()),
         _ => None,
     });
     let changed = change.into_iter().flat_map(Change::all).map(|(path, _)| path);
-    let found = told.chain(changed.filter(|path| is_protected(&globs, path)));
+    let found = of_warnings.chain(changed.filter(|path| is_protected(&globs, path)));
     found.filter(|path| !is_protected(&case.workspace.protect, path)).map(str::to_owned).collect()
 }
 

@@ -155,19 +155,21 @@ async fn make_workspace_and_state(
     }
     let time = case.setup_time.or(attempt.manifest.timeouts.setup).unwrap_or(SETUP_TIME);
     for line in &case.workspace.setup {
-        let ran = shell.run(&Command::Line(line.clone()), None, time.0).await;
-        let ran =
-            ran.map_err(|error| NotSetUp::Case(format!("setup command `{line}` could not be started: {error}")))?;
-        let code = ran.exit.and_then(|exit| exit.code);
+        let outcome = shell.run(&Command::Line(line.clone()), None, time.0).await;
+        let outcome =
+            outcome.map_err(|error| NotSetUp::Case(format!("setup command `{line}` could not be started: {error}")))?;
+        let code = outcome.exit.and_then(|exit| exit.code);
         if code != Some(0) {
-            let how = match ran.exit {
+            let how = match outcome.exit {
                 Some(Exit { code: Some(code), .. }) => format!("exited {code}"),
                 Some(Exit { signal: Some(signal), .. }) => format!("was ended by signal {signal}"),
                 Some(_) => "ended in an unknown way".to_owned(),
-                None => format!("did not end within {time} (`timeouts.setup` of the case or the manifest)"),
+                None => outcome.memory_exceeded().unwrap_or_else(|| {
+                    format!("did not end within {time} (`timeouts.setup` of the case or the manifest)")
+                }),
             };
             // The message alone keeps the output: the trial ends before it has a log.
-            return Err(NotSetUp::Case(format!("setup command `{line}` {how}{}", ran.end_of(40, 4000))));
+            return Err(NotSetUp::Case(format!("setup command `{line}` {how}{}", outcome.end_of(40, 4000))));
         }
     }
     // Graders' commands get the home as setup left it, not as the agent changed it. The copies are not beside the

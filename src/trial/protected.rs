@@ -105,12 +105,12 @@ fn touched(
 /// Returns a warning for each restored file, up to the maximum.
 fn restored_warnings(case: &Workspace, found: &[(PathBuf, FileChangeKind)]) -> Vec<Warning> {
     let named = found.iter().take(MAX_NAMED_FILES);
-    let mut told: Vec<Warning> =
+    let mut warnings: Vec<Warning> =
         named.map(|(path, how)| restored_warning(case, how.as_change(), &path.to_string_lossy())).collect();
     if found.len() > MAX_NAMED_FILES {
-        told.push(Warning::ProtectedFiles { more: (found.len() - MAX_NAMED_FILES) as u64 });
+        warnings.push(Warning::ProtectedFiles { more: (found.len() - MAX_NAMED_FILES) as u64 });
     }
-    told
+    warnings
 }
 
 /// The protected files of a workspace as the graders find them, copied, so that what their commands change can be put back.
@@ -176,8 +176,8 @@ impl ProtectedCopy {
             put_back(self.copy.path(), &self.workspace, path).map_err(failed)?;
         }
         let is_compiled = |path: &Path| path.iter().any(|part| part == "__pycache__");
-        let told = found.iter().map(|(path, _)| *path).filter(|path| !is_compiled(path));
-        Ok(folders.iter().map(PathBuf::as_path).chain(told).map(|path| path.display().to_string()).collect())
+        let files = found.iter().map(|(path, _)| *path).filter(|path| !is_compiled(path));
+        Ok(folders.iter().map(PathBuf::as_path).chain(files).map(|path| path.display().to_string()).collect())
     }
 
     /// Restores the folders of protected files that are gone or have other permission bits, and returns their paths.
@@ -359,28 +359,28 @@ fn restored_warning(case: &Workspace, change: FileChange, path: &str) -> Warning
 pub(super) fn touched_before(case: &Workspace, change: Option<&Change>, warnings: &[Warning]) -> Vec<Warning> {
     let is_protected = |path: &str| is_protected(&case.protect, path);
     // Ignored files are in no patch, so only the earlier result mentions them.
-    let said = warnings.iter().filter(|warning| match warning {
+    let of_files = warnings.iter().filter(|warning| match warning {
         Warning::ProtectedFile { path, .. } => is_protected(path),
         // A warning about a protected file that a newer version wrote is unknown here, but must not let the trial
         // pass.
         Warning::Unknown(map) => map.get("code").and_then(|code| code.as_str()) == Some("protected_file"),
         _ => false,
     });
-    let mut told: Vec<Warning> = said.cloned().collect();
-    for warning in &mut told {
+    let mut touched: Vec<Warning> = of_files.cloned().collect();
+    for warning in &mut touched {
         if let Warning::ProtectedFile { fails, .. } = warning {
             *fails = case.protect_strict;
         }
     }
     for (path, change) in change.iter().flat_map(|change| change.files()).filter(|(path, _)| is_protected(path)) {
-        let known = told.iter().any(|warning| {
-            matches!(warning, Warning::ProtectedFile { path: told, change: how, .. } if told == path && *how == change)
+        let is_reported = touched.iter().any(|warning| {
+            matches!(warning, Warning::ProtectedFile { path: reported, change: how, .. } if reported == path && *how == change)
         });
-        if !known {
-            told.push(restored_warning(case, change, path));
+        if !is_reported {
+            touched.push(restored_warning(case, change, path));
         }
     }
-    told
+    touched
 }
 
 /// Returns true if one of the globs protects a path.

@@ -59,7 +59,7 @@ pub struct StoredFiles {
     /// The reason why the trace or the patch differs from the one that was graded, if it does.
     pub changed: Option<String>,
     /// The earlier result.
-    pub was: Option<TrialResult>,
+    pub earlier: Option<TrialResult>,
     /// The result beside a single trace, if it belongs to the trace. Another case may have graded it.
     pub beside: Option<TrialResult>,
     /// The stored error of the trial, used if its stored result is not; the trace alone may not show it.
@@ -69,7 +69,7 @@ pub struct StoredFiles {
 impl StoredFiles {
     /// Returns the stored result of the trial, or else the one beside a single trace.
     fn result(&self) -> Option<&TrialResult> {
-        self.was.as_ref().or(self.beside.as_ref())
+        self.earlier.as_ref().or(self.beside.as_ref())
     }
 
     fn warnings(&self) -> &[Warning] {
@@ -88,12 +88,12 @@ impl StoredFiles {
 
     /// Returns the number of prompts that were sent, as far as it is known. `shown` is the number that the trace shows.
     fn prompts_sent(&self, shown: usize) -> Option<usize> {
-        let of_result = self.was.iter().flat_map(|was| &was.warnings).find_map(|warning| match warning {
+        let of_result = self.earlier.iter().flat_map(|earlier| &earlier.warnings).find_map(|warning| match warning {
             Warning::PromptsNotSent { sent, .. } => Some(*sent as usize),
             _ => None,
         });
         // Without its warning, all prompts of the case were sent that graded the earlier result: the case may have more now.
-        let is_of_trace = self.was.is_none() || self.inputs != InputsOfAgent::Same;
+        let is_of_trace = self.earlier.is_none() || self.inputs != InputsOfAgent::Same;
         of_result.or_else(|| is_of_trace.then_some(shown))
     }
 }
@@ -106,44 +106,45 @@ const MAY_BE_TOUCHED: &str = "`protect-strict` is set, and no result of the tria
 ///
 /// # Errors
 /// Returns an error if the engine itself fails.
-pub async fn grade(engine: &Engine, attempt: &Attempt, left: &StoredFiles) -> Result<Outcome, TrialError> {
+pub async fn grade(engine: &Engine, attempt: &Attempt, stored: &StoredFiles) -> Result<Outcome, TrialError> {
     let case = &attempt.case;
     let given = environment::given_by(case);
     let (masker, unread) = environment::masker_of_what_is_known(&engine.env, &case.env, &attempt.manifest, &given);
     if let Some(unread) = unread {
-        return Ok(done(without_trace(attempt, left, &unread.to_string()), left, &masker));
+        return Ok(completed(without_trace(attempt, stored, &unread.to_string()), stored, &masker));
     }
-    let over = match observe(attempt, left, &masker).await? {
-        Ok(over) => over,
-        Err(why) => return Ok(done(without_trace(attempt, left, &why), left, &masker)),
+    let session = match observe(attempt, stored, &masker).await? {
+        Ok(session) => session,
+        Err(why) => return Ok(completed(without_trace(attempt, stored, &why), stored, &masker)),
     };
-    let errored = over.observed.stop.as_ref().and_then(error_of).is_some();
+    let errored = session.observed.stop.as_ref().and_then(error_of).is_some();
     // A recording was made in another workspace, and workspaces of errored trials are not graded.
     let has_workspace = !errored && attempt.manifest.recording.is_none();
     let looked_into = !errored && case.graders.iter().any(|grader| grader.kind.needs().reads_files());
     let folders = if looked_into { Some(Folders::make(&engine.temporary)?) } else { None };
     let preparing = async {
         match has_workspace {
-            true => prepare_stored(engine, attempt, left, folders.as_ref()).await,
+            true => prepare_stored(engine, attempt, stored, folders.as_ref()).await,
             false => Ok(RegradeSetup::default()),
         }
     };
     let Some(result) = unless_interrupted(engine, preparing).await else { return Ok(Outcome::Interrupted) };
     let mut prepared = result?;
     // If there never was a workspace, a script grades without one. A lost workspace is a different situation.
-    let never_had_one = !has_workspace || (left.was.is_none() && left.kept.is_none() && prepared.shell.is_none());
+    let never_had_one =
+        !has_workspace || (stored.earlier.is_none() && stored.kept.is_none() && prepared.shell.is_none());
     let nowhere = match &folders {
         Some(folders) if never_had_one => prepared.shell_without_workspace(engine, attempt, folders)?,
         _ => Shell::default(),
     };
-    let unknown_protection = other_keys::of_protection(left.keys.as_ref(), case, prepared.change.as_ref())
+    let unknown_protection = other_keys::of_protection(stored.keys.as_ref(), case, prepared.change.as_ref())
         .filter(|_| has_workspace && case.workspace.protect_strict && prepared.touched.is_empty());
-    let other_change = other_keys::of_change(left.keys.as_ref(), case).filter(|_| has_workspace);
+    let other_change = other_keys::of_change(stored.keys.as_ref(), case).filter(|_| has_workspace);
     if let Some(why) = other_change {
         prepared.is_of_other_keys(why);
     }
     let from_root = |path: &Option<PathBuf>| path.as_deref().and_then(|path| std::path::absolute(path).ok());
-    let (trace, patch) = (from_root(&left.trace), from_root(&left.patch));
+    let (trace, patch) = (from_root(&stored.trace), from_root(&stored.patch));
     let between = match (&folders, &prepared.shell) {
         (Some(folders), Some(shell)) => {
             // What is kept is as the graders left it, and setup may have made other files now.
@@ -162,24 +163,26 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &StoredFiles) -> Re
         written: None,
         shell: prepared.shell.as_ref().unwrap_or(&nowhere),
         judges: &engine.judges,
-        unmasked: left.warnings().iter().find_map(Warning::unmasked),
+        unmasked: stored.warnings().iter().find_map(Warning::unmasked),
     };
-    let observed = over.observed.clone();
-    let Some(mut result) = unless_interrupted(engine, grade_trial::grade(attempt, over, &site)).await else {
+    let observed = session.observed.clone();
+    let Some(mut result) = unless_interrupted(engine, grade_trial::grade(attempt, session, &site)).await else {
         return Ok(Outcome::Interrupted);
     };
     folders.as_ref().map_or(Ok(()), |folders| folders.check_disk("the graders ended"))?;
     let may_be_touched = (has_workspace && prepared.may_be_touched(attempt)).then(|| MAY_BE_TOUCHED.to_owned());
-    withdraw_and_warn(&mut result, attempt, left, &observed, &mut prepared);
+    withdraw_and_warn(&mut result, attempt, stored, &observed, &mut prepared);
     if let Some(why) = unknown_protection.or(may_be_touched).filter(|_| result.verdict == Verdict::Pass) {
         (result.verdict, result.score) = (Verdict::Ungraded, None);
         result.warnings.push(Warning::NotGradedAgain { why });
     }
-    if let (Some(now), Some(was)) = (&mut result.stop, left.was.as_ref().and_then(|was| was.stop.as_ref())) {
-        now.stderr_tail.clone_from(&was.stderr_tail);
+    if let (Some(now), Some(earlier)) =
+        (&mut result.stop, stored.earlier.as_ref().and_then(|earlier| earlier.stop.as_ref()))
+    {
+        now.stderr_tail.clone_from(&earlier.stderr_tail);
     }
     on_blocking_thread(move || drop(folders)).await?;
-    Ok(done(result, left, &masker))
+    Ok(completed(result, stored, &masker))
 }
 
 /// Reads the trace of a stored trial, and passes its events to the current graders. Returns the reason if the trial cannot be
@@ -189,29 +192,29 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &StoredFiles) -> Re
 /// Returns an error if a single trace cannot be read.
 async fn observe(
     attempt: &Attempt,
-    left: &StoredFiles,
+    stored: &StoredFiles,
     masker: &Masker,
 ) -> Result<Result<ObservedSession, String>, TrialError> {
-    let Some(trace) = left.trace.clone() else { return Ok(Err("its trace is missing".to_owned())) };
+    let Some(trace) = stored.trace.clone() else { return Ok(Err("its trace is missing".to_owned())) };
     let (graders, manifest) = (attempt.case.graders.clone(), attempt.manifest.clone());
     let marks = attempt.case.secrets_in_graders(masker);
     let watched = on_blocking_thread(move || grade_stored::watch(&trace, &graders, marks, &manifest)).await?;
-    let mut over = match watched {
-        Ok(over) => over,
-        Err(error) if left.was.is_none() => return Err(io("read the trace")(std::io::Error::other(error))),
+    let mut session = match watched {
+        Ok(session) => session,
+        Err(error) if stored.earlier.is_none() => return Err(io("read the trace")(std::io::Error::other(error))),
         Err(error) => return Ok(Err(format!("its trace could not be read: {error}"))),
     };
-    if let Some(why) = left.changed.clone().or_else(|| left.changed_evidence()) {
+    if let Some(why) = stored.changed.clone().or_else(|| stored.changed_evidence()) {
         return Ok(Err(why));
     }
-    let of_stop = over.observed.stop.as_ref().and_then(error_of);
+    let of_stop = session.observed.stop.as_ref().and_then(error_of);
     // The trace does not show whether the trial belongs to another case, or whether its model was the planned one.
-    let error = left.was.as_ref().and_then(|was| was.error.as_ref()).or(left.error.as_ref());
+    let error = stored.earlier.as_ref().and_then(|earlier| earlier.error.as_ref()).or(stored.error.as_ref());
     let of_gateway =
         |category| matches!(category, ErrorCategory::Provider | ErrorCategory::Auth) && of_stop != Some(category);
     let kept = error.filter(|it| it.category == ErrorCategory::Setup || of_gateway(it.category));
-    over.not_as_set_up = kept.map(|it| (it.category, it.message.clone()));
-    Ok(Ok(over))
+    session.not_as_set_up = kept.map(|it| (it.category, it.message.clone()));
+    Ok(Ok(session))
 }
 
 /// Withdraws the results that the stored workspace cannot show, and collects the warnings: those of the session, of the workspace
@@ -219,29 +222,29 @@ async fn observe(
 fn withdraw_and_warn(
     result: &mut TrialResult,
     attempt: &Attempt,
-    left: &StoredFiles,
+    stored: &StoredFiles,
     observed: &Observed,
     prepared: &mut RegradeSetup,
 ) {
-    let mut told = take(&mut result.warnings);
+    let mut earlier = take(&mut result.warnings);
     // What lay above the workspace may still lie there, and may have left traces in a kept workspace.
-    let is_withdrawn = above::withdraw(result, left.warnings());
-    if prepared.says_less_than_before(result, attempt, left.was.as_ref()) || is_withdrawn {
+    let is_withdrawn = above::withdraw(result, stored.warnings());
+    if prepared.says_less_than_before(result, attempt, stored.earlier.as_ref()) || is_withdrawn {
         decide(result, attempt, observed, !prepared.touched.is_empty());
     }
-    result.warnings = carried(left);
+    result.warnings = carried(stored);
     result.warnings.append(&mut prepared.touched);
     result.warnings.append(&mut prepared.warnings);
     // Warnings from the trace were already added.
-    told.retain(|line| !result.warnings.contains(line));
-    result.warnings.append(&mut told);
-    let sent = left.prompts_sent(observed.prompts).unwrap_or_default();
+    earlier.retain(|line| !result.warnings.contains(line));
+    result.warnings.append(&mut earlier);
+    let sent = stored.prompts_sent(observed.prompts).unwrap_or_default();
     check_all_sent(result, attempt, sent, observed.stopped_by_engine);
-    if left.inputs == InputsOfAgent::Other && result.error.is_none() {
+    if stored.inputs == InputsOfAgent::Other && result.error.is_none() {
         result.warnings.push(Warning::OtherInputs);
         let another = limits::ended_by_another(&attempt.case.limits, &result.metrics, observed);
         // The limits of a single trace's session are unknown.
-        let is_of_run = left.was.is_some();
+        let is_of_run = stored.earlier.is_some();
         if let Some(key) = another.filter(|_| is_of_run && result.verdict == Verdict::Pass) {
             let why =
                 format!("limit `{key}` ended the session, and the limits of the case would have let the agent go on");
@@ -251,59 +254,59 @@ fn withdraw_and_warn(
     }
 }
 
-fn done(mut result: TrialResult, left: &StoredFiles, masker: &Masker) -> Outcome {
+fn completed(mut result: TrialResult, stored: &StoredFiles, masker: &Masker) -> Outcome {
     mask_result(&mut result, masker);
-    if let Some(was) = &left.was {
+    if let Some(earlier) = &stored.earlier {
         // A person's part in the stored trial does not depend on the current case.
-        result.manual = was.manual;
-        result.files.clone_from(&was.files);
-        result.beyond_patch.clone_from(&was.beyond_patch);
-        result.beside_patch.clone_from(&was.beside_patch);
-        result.kept_beyond_patch.clone_from(&was.kept_beyond_patch);
-        result.policy_model.clone_from(&was.policy_model);
-        result.model_from = was.model_from;
+        result.manual = earlier.manual;
+        result.files.clone_from(&earlier.files);
+        result.beyond_patch.clone_from(&earlier.beyond_patch);
+        result.beside_patch.clone_from(&earlier.beside_patch);
+        result.kept_beyond_patch.clone_from(&earlier.kept_beyond_patch);
+        result.policy_model.clone_from(&earlier.policy_model);
+        result.model_from = earlier.model_from;
         // Of the judges, those of this grading count.
-        result.earlier_attempts = was.earlier_attempts.map(|earlier| EarlierAttempts { judges: None, ..earlier });
-        result.flaky = was.flaky && result.verdict == Verdict::Pass;
+        result.earlier_attempts = earlier.earlier_attempts.map(|earlier| EarlierAttempts { judges: None, ..earlier });
+        result.flaky = earlier.flaky && result.verdict == Verdict::Pass;
         if result.flaky {
-            let flaky = was.warnings.iter().filter(|warning| matches!(warning, Warning::Flaky { .. }));
+            let flaky = earlier.warnings.iter().filter(|warning| matches!(warning, Warning::Flaky { .. }));
             result.warnings.extend(flaky.cloned());
         }
-        result.was = ResultBefore::of(was, &result);
+        result.was = ResultBefore::of(earlier, &result);
     }
     Outcome::Done(Box::new(result))
 }
 
 /// Returns the warnings about the session itself, which remain valid.
-fn carried(left: &StoredFiles) -> Vec<Warning> {
-    let warnings = left.was.iter().flat_map(|was| &was.warnings);
+fn carried(stored: &StoredFiles) -> Vec<Warning> {
+    let warnings = stored.earlier.iter().flat_map(|earlier| &earlier.warnings);
     warnings.filter(|warning| !warning.is_of_grading()).cloned().collect()
 }
 
 /// Returns the result of a trial without a trace: errored as before, or ungraded.
-fn without_trace(attempt: &Attempt, left: &StoredFiles, why: &str) -> TrialResult {
-    if let Some(was) = left.was.clone().filter(|was| was.error.is_some()) {
-        return was;
+fn without_trace(attempt: &Attempt, stored: &StoredFiles, why: &str) -> TrialResult {
+    if let Some(earlier) = stored.earlier.clone().filter(|earlier| earlier.error.is_some()) {
+        return earlier;
     }
-    ungraded(&attempt.trial, attempt.attempt, left, why)
+    ungraded(&attempt.trial, attempt.attempt, stored, why)
 }
 
 /// Returns the result of a trial that can no longer be graded.
-pub fn ungraded(trial: &TrialRecord, attempt: u32, left: &StoredFiles, why: &str) -> TrialResult {
-    let was = left.was.clone();
+pub fn ungraded(trial: &TrialRecord, attempt: u32, stored: &StoredFiles, why: &str) -> TrialResult {
+    let earlier = stored.earlier.clone();
     let blank = || TrialResult { attempt, ..TrialResult::blank(trial, Verdict::Ungraded) };
-    let mut result = was.unwrap_or_else(blank);
+    let mut result = earlier.unwrap_or_else(blank);
     (result.verdict, result.score, result.grades) = (Verdict::Ungraded, None, Vec::new());
     result.warnings.retain(|warning| !warning.tells_of_a_lack());
     result.warnings.push(Warning::NotGradedAgain { why: why.to_owned() });
-    if let Some(was) = &left.was {
-        result.was = ResultBefore::of(was, &result);
+    if let Some(earlier) = &stored.earlier {
+        result.was = ResultBefore::of(earlier, &result);
     }
     result
 }
 
 /// Returns the result of a trial whose case no longer exists: errored as before, or ungraded.
-pub fn without_case(trial: &TrialRecord, attempt: u32, left: &StoredFiles, why: &str) -> TrialResult {
-    let errored = left.was.clone().filter(|was| was.error.is_some());
-    errored.unwrap_or_else(|| ungraded(trial, attempt, left, why))
+pub fn without_case(trial: &TrialRecord, attempt: u32, stored: &StoredFiles, why: &str) -> TrialResult {
+    let errored = stored.earlier.clone().filter(|earlier| earlier.error.is_some());
+    errored.unwrap_or_else(|| ungraded(trial, attempt, stored, why))
 }

@@ -239,11 +239,11 @@ impl SettingsAbove {
         for Folder { path, settings } in &*self.folders {
             let now = settings_in(path);
             match (settings, &now) {
-                (Some(was), Ok(now)) if was.is_listed == now.is_listed => {
-                    let names: BTreeSet<&OsString> = was.marks.keys().chain(now.marks.keys()).collect();
+                (Some(before), Ok(now)) if before.is_listed == now.is_listed => {
+                    let names: BTreeSet<&OsString> = before.marks.keys().chain(now.marks.keys()).collect();
                     let differ = names.into_iter().filter(|name| {
-                        let [was, now] = [&was.marks, &now.marks].map(|marks| marks.get(*name));
-                        was != now || now.is_some_and(|marks| marks.contains(&Mark::UnknownFolder))
+                        let [before, now] = [&before.marks, &now.marks].map(|marks| marks.get(*name));
+                        before != now || now.is_some_and(|marks| marks.contains(&Mark::UnknownFolder))
                     });
                     changed.extend(differ.map(|name| path.join(name)));
                 }
@@ -422,9 +422,9 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let above = root.path().canonicalize().unwrap();
         fs::create_dir_all(above.join("shared/in")).unwrap();
-        let told = |name: &str| above.join(name).display().to_string();
+        let path = |name: &str| above.join(name).display().to_string();
         let earlier =
-            [told("package.json"), told("shared/package.json"), told("shared/in/x"), "../setup.cfg".to_owned()];
+            [path("package.json"), path("shared/package.json"), path("shared/in/x"), "../setup.cfg".to_owned()];
         fs::write(above.join("package.json"), "{}").unwrap();
         fs::write(above.join("shared/package.json"), "{}").unwrap();
         let settings = SettingsAbove::of(&above.join("shared/in")).unwrap().changed_earlier(&earlier);

@@ -72,11 +72,11 @@ fn difference(agent: &UsageTotal, service: &UsageTotal) -> Option<String> {
         ("cache write", UsageTotal::cache_write_tokens),
     ];
     let differing = figures.iter().filter_map(|(name, of)| match (of(agent), of(service)) {
-        (Some(Amount::Exact(told)), Some(Amount::Exact(true_one))) if told != true_one => {
-            Some(format!("{told} {name} tokens, and the service {true_one}"))
+        (Some(Amount::Exact(reported)), Some(Amount::Exact(true_one))) if reported != true_one => {
+            Some(format!("{reported} {name} tokens, and the service {true_one}"))
         }
         _ => None,
     });
-    let told: Vec<String> = differing.collect();
-    (!told.is_empty()).then(|| format!("the agent reported {}", told.join("; ")))
+    let differences: Vec<String> = differing.collect();
+    (!differences.is_empty()).then(|| format!("the agent reported {}", differences.join("; ")))
 }

@@ -114,9 +114,9 @@ pub async fn printed(
         inside
     });
     let shell = Shell { folder: workspace, env, inside, memory: None };
-    let ran = shell.run(&Command::Program(words), None, TIME).await.ok()?;
-    let ended_well = ran.exit.and_then(|exit| exit.code) == Some(0);
-    Some(Printed::of(&ran.stdout, &ran.stderr, ended_well))
+    let outcome = shell.run(&Command::Program(words), None, TIME).await.ok()?;
+    let ended_well = outcome.exit.and_then(|exit| exit.code) == Some(0);
+    Some(Printed::of(&outcome.stdout, &outcome.stderr, ended_well))
 }
 
 /// Returns the version number in a line of output.

@@ -21,11 +21,11 @@ pub(super) fn of_rebuilt(
         lost.push(format!("the patch leaves out the content of {files}, the first is `{}`", first.display()));
     }
     // A result without the warning had no such files.
-    let told = warnings.iter().find_map(|warning| match warning {
+    let bytes = warnings.iter().find_map(|warning| match warning {
         Warning::IgnoredFiles { bytes } => Some(*bytes),
         _ => None,
     });
-    let then = told.unwrap_or(0);
+    let then = bytes.unwrap_or(0);
     if then != ignored_now {
         lost.push(format!(
             "ignored files are not part of the patch: there were {then} bytes of them, and now there are {ignored_now}"
@@ -69,12 +69,12 @@ mod tests {
 
     #[test]
     fn ignored_files_that_are_all_gone_are_as_lost_as_new_ones() {
-        let told = |bytes: u64| vec![Warning::IgnoredFiles { bytes }];
-        assert_eq!(of_rebuilt(&told(6), None, &[], 6), Vec::<String>::new());
+        let ignored = |bytes: u64| vec![Warning::IgnoredFiles { bytes }];
+        assert_eq!(of_rebuilt(&ignored(6), None, &[], 6), Vec::<String>::new());
         assert_eq!(of_rebuilt(&[], None, &[], 0), Vec::<String>::new());
         let lost = of_rebuilt(&[], None, &[], 6);
         assert!(lost[0].contains("there were 0 bytes of them, and now there are 6"), "{lost:?}");
-        assert!(of_rebuilt(&told(6), None, &[], 0)[0].contains("there were 6 bytes of them, and now there are 0"));
+        assert!(of_rebuilt(&ignored(6), None, &[], 0)[0].contains("there were 6 bytes of them, and now there are 0"));
     }
 
     #[test]

@@ -15,12 +15,14 @@ pub const MAX_FOLDER_DEPTH: usize = 256;
 /// system's limit.
 pub const MAX_PATH_BYTES: usize = 3000;
 
-/// The decision to enter a folder or to skip it. For other files, the value has no meaning.
+/// The decision to enter a folder, to skip it, or to end the walk. For other files, `Enter` and `Skip` have no meaning.
 pub enum Descend {
     /// Enter the folder.
     Enter,
     /// Do not enter the folder.
     Skip,
+    /// End the walk.
+    End,
 }
 
 /// The reason why the content of a folder is unknown.
@@ -74,8 +76,10 @@ pub fn walk(root: &Path, mut visit: impl FnMut(&Path, &Metadata) -> Descend) -> 
                 }
             };
             let path = folder.join(entry.file_name());
-            if matches!(visit(&path, &meta), Descend::Enter) && meta.is_dir() {
-                folders.push((path, depth + 1));
+            match visit(&path, &meta) {
+                Descend::End => return Ok(left),
+                Descend::Enter if meta.is_dir() => folders.push((path, depth + 1)),
+                Descend::Enter | Descend::Skip => {}
             }
         }
     }

@@ -132,7 +132,7 @@ impl<'de, T: Deserialize<'de>> Forms<'de> for Filled<BTreeMap<String, T>> {
 }
 
 /// Reads an optional value that must not be null if its key is written.
-pub fn said<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+pub fn not_null<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }
 

@@ -6,7 +6,7 @@ use std::io::Cursor;
 
 use evals::trace::jsonl::{Reader, write_event, write_header};
 use evals::trace::recorder::{
-    Answered, CallSaid, Continuation, DecidedBy, Recorder, ReportedStatus, ResultSaid, Voice,
+    Answered, CallReport, Continuation, DecidedBy, Recorder, ReportedStatus, ResultReport, Voice,
 };
 use evals::trace::{
     Event, FileDiff, Header, Location, PermissionOption, PermissionOutcome, PlanEntry, Role, Seen, Stop, StopReason,
@@ -112,7 +112,7 @@ fn record(pushes: &[Push]) -> (Header, Vec<Event>) {
                 recorder.plan(None, vec![entry]);
             }
             Push::Call { id, parent: by, group, input: n } => {
-                let said = CallSaid {
+                let said = CallReport {
                     parent: parent(by),
                     group: group.map(|n| n.to_string()),
                     kind: Some(ToolKind::Edit),
@@ -120,20 +120,20 @@ fn record(pushes: &[Push]) -> (Header, Vec<Event>) {
                     input: input(*n),
                     locations: vec![Location { path: "a".into(), line: Some(1) }],
                     diffs: vec![FileDiff { path: "a".into(), old: None, new: Some("b".into()) }],
-                    ..CallSaid::default()
+                    ..CallReport::default()
                 };
                 recorder.call(&format!("call-{id}"), said);
             }
             Push::Update { id, input: n, only_missing } => {
-                let said = CallSaid { input: input(*n), title: Some("t".into()), ..CallSaid::default() };
+                let said = CallReport { input: input(*n), title: Some("t".into()), ..CallReport::default() };
                 recorder.update(&format!("call-{id}"), said, *only_missing);
             }
             Push::Result { id, said, exit } => {
-                let said = ResultSaid {
+                let said = ResultReport {
                     outcome: *said,
                     output: Some("out".into()),
                     exit_code: *exit,
-                    ..ResultSaid::default()
+                    ..ResultReport::default()
                 };
                 recorder.result(&format!("call-{id}"), said);
             }

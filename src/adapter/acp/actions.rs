@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::text_at;
 use crate::command_line::is_shell;
 use crate::text::first_bytes;
-use crate::trace::recorder::{CallInProgress, CallSaid, QuotedLine, Recorder};
+use crate::trace::recorder::{CallInProgress, CallReport, QuotedLine, Recorder};
 use crate::trace::{NoticeCode, ToolKind, UnseenAction, view};
 
 /// The maximum bytes of a request in the text of a notice.
@@ -305,7 +305,7 @@ impl Actions {
             // A call that gives no kind is of the kind `other`, and the engine knows better: it starts a program.
             let kind = Some(ToolKind::Execute);
             let cwd = program.cwd_of(recorder.call_in_progress(&call).as_ref()).filter(is_elsewhere).cloned();
-            recorder.update(&call, CallSaid { kind, cwd, ..CallSaid::default() }, true);
+            recorder.update(&call, CallReport { kind, cwd, ..CallReport::default() }, true);
         }
         if self.count < MAX_WAITING {
             self.count += 1;

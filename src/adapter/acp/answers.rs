@@ -154,7 +154,7 @@ impl Translator {
 
     /// Infers the request from its answer, if the recording lacks the engine's lines.
     fn guess(&mut self, outcome: &Result<Value, RpcError>) -> Option<SentRequest> {
-        if self.heard_us {
+        if self.has_engine_lines {
             return None;
         }
         match outcome {
@@ -248,7 +248,7 @@ impl Translator {
             if is_left_out || lacks_cycle || lacks_message {
                 usage.at_least(Measure::all());
             }
-            self.turn.told_usage |= !usage.says_nothing();
+            self.turn.has_usage |= !usage.says_nothing();
             reports.push(usage);
         }
         if let Some(quota) = quota.filter(|_| self.conventions.is_agent(COUNTS_BY_MODEL)) {
@@ -296,16 +296,16 @@ impl Translator {
             EndReport::Ended { reason: reason @ (StopReason::EndTurn | StopReason::Refusal), detail } => {
                 let text = recorder.answer().into_owned();
                 let text = text.trim();
-                let program = self.turn.program_said.as_deref();
+                let program = self.turn.program_message.as_deref();
                 if self.turn.system_error {
-                    let said = program.unwrap_or(text);
-                    let shown = if said.is_empty() { "the agent's status was systemError" } else { said };
+                    let last_text = program.unwrap_or(text);
+                    let shown = if last_text.is_empty() { "the agent's status was systemError" } else { last_text };
                     return EndReport::Failed { category: errors::by_text(shown), detail: shown.to_owned() };
                 }
                 let is_by_model = self.turn.answer_of_model.as_deref().is_some_and(|answer| answer.trim() == text);
-                let said = Some(text).filter(|_| !is_by_model);
-                let known = program.into_iter().chain(said).find(|text| self.conventions.is_error(text));
-                if let Some(shown) = known {
+                let own_text = Some(text).filter(|_| !is_by_model);
+                let error = program.into_iter().chain(own_text).find(|text| self.conventions.is_error(text));
+                if let Some(shown) = error {
                     return EndReport::Failed { category: errors::by_text(shown), detail: shown.to_owned() };
                 }
                 if reason == StopReason::Refusal

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{MAX_TOLD, Translator, content, rpc};
+use super::{MAX_REPORTED, Translator, content, rpc};
 use crate::trace::recorder::Recorder;
 use crate::trace::{CallStatus, NoticeCode};
 
@@ -84,7 +84,10 @@ impl Translator {
         let has_result = recorder.was_announced(&call) && !recorder.is_open(&call);
         let may_be_ok = recorder.ended_as(&call).is_none_or(|status| status == CallStatus::Ok);
         // Several updates report the same end.
-        if has_result && may_be_ok && (self.told.len() >= MAX_TOLD || self.told.insert(format!("{code} {call}"))) {
+        if has_result
+            && may_be_ok
+            && (self.reported.len() >= MAX_REPORTED || self.reported.insert(format!("{code} {call}")))
+        {
             recorder.contradicted(code, format!("the call {call} went on in the background and {how} there"));
         }
     }
@@ -104,7 +107,7 @@ mod tests {
                 "content": [{"type": "content", "content": {"type": "text", "text": text}}], "_meta": {"toolName": tool}}))
         };
         let turn = |method: &'static str, source: &str| (method, json!({"sessionId": "s", "source": source}));
-        let told = |source: &str| {
+        let news = |source: &str| {
             update(json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "It completed."},
                 "_meta": {"source": source, "backgroundTask": {"status": "completed", "toolUseId": "c"}}}))
         };
@@ -113,9 +116,9 @@ mod tests {
             (ended("agent", "done"), false),
             (ended("read_file", "Background agent launched successfully."), false),
             (ended("agent", "Background agent launched successfully.\ntask_id: c"), true),
-            (told("background_task_completed"), true),
+            (news("background_task_completed"), true),
             (turn(START_TURN, "background_notification"), true),
-            (told("background_notification"), true),
+            (news("background_notification"), true),
             (turn(END_TURN, "goal"), true),
             (turn(END_TURN, "background_notification"), false),
         ] {

@@ -13,7 +13,7 @@ use crate::adapter::acp::updates::parent_of;
 use crate::adapter::exit_text::exit_code_in;
 use crate::adapter::surrogates::Cut;
 use crate::text::first_bytes;
-use crate::trace::recorder::{self, CallSaid, MAX_TEXT, Recorder, ReportedStatus, ResultSaid, continues_input};
+use crate::trace::recorder::{self, CallReport, MAX_TEXT, Recorder, ReportedStatus, ResultReport, continues_input};
 use crate::trace::{CallStatus, NoticeCode, ToolKind};
 
 /// The maximum number of terminals of a call.
@@ -95,11 +95,11 @@ impl Calls {
         for (id, call) in self.open.iter().filter(|(_, call)| !call.shown && call.raw.is_none()) {
             if !call.streamed.is_empty() {
                 let output = Some(call.streamed.clone());
-                recorder.update(id, CallSaid { output, ..CallSaid::default() }, false);
+                recorder.update(id, CallReport { output, ..CallReport::default() }, false);
             } else if !call.terminals.is_empty() {
                 let InTerminals { output, end, .. } = self.terminals.show(&call.terminals);
                 let exit_code = end.and_then(CommandEnd::code);
-                recorder.update(id, CallSaid { output, exit_code, ..CallSaid::default() }, false);
+                recorder.update(id, CallReport { output, exit_code, ..CallReport::default() }, false);
             }
         }
     }
@@ -216,30 +216,30 @@ impl Translator {
         let has_none = is_settled && update.get("rawInput").is_some_and(|input| *input == Value::Object(Map::new()));
         let had_kind = self.calls.open.get(&id).is_some_and(|call| call.has_kind);
         let has_kind = had_kind || update.get("kind").is_some_and(|kind| !kind.is_null());
-        let (mut said, mut last) = self.read(&id, &mut update, meta, true, recorder);
-        if !has_kind && said.kind.is_none() {
+        let (mut report, mut last) = self.read(&id, &mut update, meta, true, recorder);
+        if !has_kind && report.kind.is_none() {
             // By the protocol, a call that is announced without a kind is of the kind `other`. An update without a kind
             // says nothing about it.
             let is_unknown = recorder.open_call(&id).is_some_and(|(call, _)| call.unknown_kind);
             match announces {
-                true if is_unknown => said.kind = Some(ToolKind::Other),
+                true if is_unknown => report.kind = Some(ToolKind::Other),
                 true => {}
-                false => said.unknown_kind = !is_open,
+                false => report.unknown_kind = !is_open,
             }
         }
         if has_none {
-            said.input = Some(Value::Object(Map::new()));
+            report.input = Some(Value::Object(Map::new()));
         }
         let ended = self.ended_as(&id, &status, recorder);
         if ended.is_none() {
-            said.output = self.so_far(&id, last.shown.take(), &last.raw);
+            report.output = self.so_far(&id, last.shown.take(), &last.raw);
         }
-        let is_command = self.conventions.hides_typed_input && matches!(said.kind, None | Some(ToolKind::Execute));
-        let command = said.input.clone().filter(|_| is_command);
+        let is_command = self.conventions.hides_typed_input && matches!(report.kind, None | Some(ToolKind::Execute));
+        let command = report.input.clone().filter(|_| is_command);
         if is_open {
-            recorder.update(&id, said, false);
+            recorder.update(&id, report, false);
         } else {
-            self.announce(&id, said, recorder);
+            self.announce(&id, report, recorder);
         }
         if let Some(command) = command {
             self.typed_input.look_at(&id, &command, recorder);
@@ -258,13 +258,13 @@ impl Translator {
 
     /// Announces a call. If this makes the recorder end other calls, their output so far is recorded first, and their
     /// state is dropped.
-    pub(super) fn announce(&mut self, id: &str, said: CallSaid, recorder: &mut Recorder) {
+    pub(super) fn announce(&mut self, id: &str, report: CallReport, recorder: &mut Recorder) {
         let may_end_calls = recorder.may_end_calls();
         if may_end_calls {
             self.calls.flush(recorder);
         }
-        let parent = said.parent.clone();
-        if recorder.call(id, said)
+        let parent = report.parent.clone();
+        if recorder.call(id, report)
             && let Some(parent) = parent
         {
             self.sub_agents.called(&parent);
@@ -330,7 +330,7 @@ impl Translator {
             let marked = self.marked_content().and_then(|content| content::shown(content).text);
             self.calls.open.entry(id.clone()).or_default().stream(&text, marked.as_deref());
         }
-        recorder.update(&id, CallSaid { diffs, ..CallSaid::default() }, false);
+        recorder.update(&id, CallReport { diffs, ..CallReport::default() }, false);
     }
 
     /// Returns the call as a permission request reports it, and true if the request describes the call at all.
@@ -339,20 +339,20 @@ impl Translator {
         id: &str,
         call: &mut Map<String, Value>,
         recorder: &mut Recorder,
-    ) -> (bool, CallSaid) {
+    ) -> (bool, CallReport) {
         let meta = call.remove("_meta").unwrap_or(Value::Null);
         let filled = |key: &str| call.get(key).is_some_and(|value| !recorder::is_empty(value));
         let describes = ["title", "kind", "name", "rawInput", "content", "locations"].into_iter().any(filled);
         if !describes {
-            return (false, CallSaid::default());
+            return (false, CallReport::default());
         }
         if !recorder.is_open(id) {
             self.calls.open.remove(id);
         }
-        let (mut said, _) = self.read(id, call, &meta, false, recorder);
+        let (mut report, _) = self.read(id, call, &meta, false, recorder);
         // A request without a kind says nothing about it.
-        said.unknown_kind |= said.kind.is_none() && !recorder.is_open(id);
-        (true, said)
+        report.unknown_kind |= report.kind.is_none() && !recorder.is_open(id);
+        (true, report)
     }
 
     /// Reads the details of a call in an update. A permission request describes a plan and not an action: its content
@@ -364,7 +364,7 @@ impl Translator {
         meta: &Value,
         happens: bool,
         recorder: &mut Recorder,
-    ) -> (CallSaid, Outcome) {
+    ) -> (CallReport, Outcome) {
         let mut call = self.calls.open.remove(id).unwrap_or_default();
         let title = take_text(update, "title").filter(|title| !title.is_empty());
         let input = update.remove("rawInput").filter(|input| !recorder::is_empty(input));
@@ -422,7 +422,7 @@ impl Translator {
         let message = || format!("{} {}", self.turn.number, self.usage_reports);
         let group = (marks_messages && parent.is_none()).then(message);
         let diffs = std::mem::take(&mut shown.diffs);
-        let said = CallSaid {
+        let report = CallReport {
             parent,
             group,
             kind,
@@ -438,7 +438,7 @@ impl Translator {
         };
         let is_command = matches!(kind, None | Some(ToolKind::Execute | ToolKind::Other));
         let end = CommandEnd::of(exit_code, is_command && content::has_signal(meta, &raw));
-        (said, Outcome { shown: output, raw, end, unreadable_exit })
+        (report, Outcome { shown: output, raw, end, unreadable_exit })
     }
 
     /// Reads the kind of a call. A value that is no kind makes the kind unknown.
@@ -497,7 +497,7 @@ impl Translator {
     }
 
     /// Ends a call.
-    fn end(&mut self, id: &str, said: ReportedStatus, meta: &Value, last: Outcome, recorder: &mut Recorder) {
+    fn end(&mut self, id: &str, status: ReportedStatus, meta: &Value, last: Outcome, recorder: &mut Recorder) {
         let call = self.calls.open.remove(id).unwrap_or_default();
         let claimed = self.calls.actions.ended(id, recorder);
         // A terminal is the call's if the call embeds it, or if the call embeds none and shows the terminal's command.
@@ -506,12 +506,12 @@ impl Translator {
         let mut outcome = match call.not_run.as_deref() {
             Some(why) if is_denial(why) => ReportedStatus::Denied,
             Some(why) if is_cancellation(why) => ReportedStatus::Cancelled,
-            _ => said,
+            _ => status,
         };
         if call.is_invalid && outcome == ReportedStatus::Ok {
             outcome = ReportedStatus::Failed;
         }
-        if said == ReportedStatus::Failed && last.raw.get("code").and_then(Value::as_str).is_some_and(is_denial) {
+        if status == ReportedStatus::Failed && last.raw.get("code").and_then(Value::as_str).is_some_and(is_denial) {
             outcome = ReportedStatus::Denied;
         }
         let claude = meta.get("claudeCode").is_some();
@@ -530,7 +530,7 @@ impl Translator {
                 .or_else(|| Some(call.streamed).filter(|text| !text.is_empty()))
                 .or(in_terminals.output),
         };
-        if said == ReportedStatus::Failed
+        if status == ReportedStatus::Failed
             && self.conventions.is_agent(GEMINI)
             && output.as_deref().is_some_and(says_denied)
         {
@@ -538,7 +538,7 @@ impl Translator {
         }
         let end = last.end.or(in_terminals.end);
         let mut exit_code = end.and_then(CommandEnd::code);
-        if said == ReportedStatus::Failed && exit_code.is_none() {
+        if status == ReportedStatus::Failed && exit_code.is_none() {
             exit_code = output.as_deref().and_then(exit_code_in);
         }
         // Text from a file or a search does not state how a command ended.
@@ -553,11 +553,11 @@ impl Translator {
         let hides_end = call.kind == Some(ToolKind::Execute) && self.conventions.hides_failures(version);
         if outcome == ReportedStatus::Ok && exit_code.is_none() && (last.unreadable_exit || hides_end) {
             // The call stays open, and ends as unfinished with its output.
-            recorder.update(id, CallSaid { output, ..CallSaid::default() }, false);
+            recorder.update(id, CallReport { output, ..CallReport::default() }, false);
             return recorder.unclear_outcome(id);
         }
         let truncated = call.truncated || in_terminals.truncated;
-        let result = ResultSaid { outcome, output, diffs: Vec::new(), exit_code, truncated };
+        let result = ResultReport { outcome, output, diffs: Vec::new(), exit_code, truncated };
         self.typed_input.result(id, &result);
         recorder.result(id, result);
         self.typed_input.ended(id, recorder);
@@ -586,21 +586,21 @@ pub(super) fn name_in(update: &Map<String, Value>, meta: &Value) -> Option<Strin
 }
 
 /// Returns the call as the `toolCall` of a permission request reports it.
-pub(crate) fn said_in(call: &Value, known_name: Option<&str>, conventions: &Conventions) -> CallSaid {
-    let Value::Object(map) = call else { return CallSaid::default() };
+pub(crate) fn call_report(call: &Value, known_name: Option<&str>, conventions: &Conventions) -> CallReport {
+    let Value::Object(map) = call else { return CallReport::default() };
     let name = name_in(map, call.get("_meta").unwrap_or(&Value::Null));
     let word = map.get("kind").and_then(Value::as_str);
     let kind = conventions.kind_of(name.as_deref().or(known_name)).or_else(|| ToolKind::from_word(word?));
-    let is_told = map.get("kind").is_some_and(|kind| !kind.is_null());
-    CallSaid {
+    let has_kind = map.get("kind").is_some_and(|kind| !kind.is_null());
+    CallReport {
         kind,
-        unknown_kind: is_told && kind.is_none(),
+        unknown_kind: has_kind && kind.is_none(),
         title: text_at(call, "title").filter(|title| !title.is_empty()),
         input: map.get("rawInput").filter(|input| !recorder::is_empty(input)).cloned(),
         locations: content::locations(map.get("locations")),
         diffs: content::shown(map.get("content").cloned().unwrap_or(Value::Null)).diffs,
         name,
-        ..CallSaid::default()
+        ..CallReport::default()
     }
 }
 
@@ -633,8 +633,8 @@ pub(super) fn is_compaction(update: &Map<String, Value>, meta: &Value) -> bool {
 
 /// Returns true if Claude Code reports that a call started a sub-agent in the background.
 pub(super) fn goes_on(meta: &Value) -> bool {
-    let told = meta.get("claudeCode").and_then(|claude| claude.get("toolResponse"));
-    told.and_then(|told| told.get("isAsync")).and_then(Value::as_bool) == Some(true)
+    let response = meta.get("claudeCode").and_then(|claude| claude.get("toolResponse"));
+    response.and_then(|response| response.get("isAsync")).and_then(Value::as_bool) == Some(true)
 }
 
 /// Returns true if the output of a failed call of Gemini CLI is the agent's sentence that a rule or a hook denied the call.

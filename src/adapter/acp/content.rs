@@ -157,11 +157,11 @@ impl CallContents {
     }
 
     fn say(&mut self, text: &str) {
-        let said = self.text.get_or_insert_default();
-        if !said.is_empty() && !said.ends_with('\n') && !text.is_empty() {
-            said.push('\n');
+        let shown = self.text.get_or_insert_default();
+        if !shown.is_empty() && !shown.ends_with('\n') && !text.is_empty() {
+            shown.push('\n');
         }
-        said.push_str(text);
+        shown.push_str(text);
     }
 }
 
@@ -188,7 +188,7 @@ pub fn has_unreadable_location(value: Option<&Value>) -> bool {
 }
 
 /// The keys of a raw output under which agents put a tool's output.
-const SAID: [&str; 6] = ["output", "stdout", "text", "content", "formatted_output", "aggregated_output"];
+const OUTPUT_KEYS: [&str; 6] = ["output", "stdout", "text", "content", "formatted_output", "aggregated_output"];
 /// The keys of a raw output under which agents put the reason of a failure.
 const FAILED: [&str; 3] = ["error", "message", "stderr"];
 
@@ -208,11 +208,11 @@ pub fn raw_text(raw: &Value) -> Option<String> {
 
 /// Returns `None` if no key is known, and `Some(None)` if the known keys are empty.
 fn object_text(map: &Map<String, Value>) -> Option<Option<String>> {
-    let mut known = false;
-    for key in SAID.into_iter().chain(FAILED) {
+    let mut has_known_key = false;
+    for key in OUTPUT_KEYS.into_iter().chain(FAILED) {
         let text = match map.get(key) {
             Some(Value::String(text)) => {
-                known = true;
+                has_known_key = true;
                 text.clone()
             }
             Some(Value::Array(items)) => match blocks_text(items) {
@@ -235,7 +235,7 @@ fn object_text(map: &Map<String, Value>) -> Option<Option<String>> {
         }
         return Some(Some(text));
     }
-    known.then_some(None)
+    has_known_key.then_some(None)
 }
 
 /// Returns the text of a list of text blocks, or `None` if the list holds anything else.

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::calls::{is_compaction, said_in};
+use super::calls::{call_report, is_compaction};
 use super::sessions::Session;
 use super::updates::gives_events;
-use super::{MAX_TOLD, Translator, rpc, text_at};
-use crate::trace::recorder::{CallSaid, Recorder, ReportedStatus};
+use super::{MAX_REPORTED, Translator, rpc, text_at};
+use crate::trace::recorder::{CallReport, Recorder, ReportedStatus};
 use crate::trace::{NoticeCode, ToolKind};
 
 impl Session {
@@ -66,20 +66,20 @@ impl Translator {
         }
         let title = text_at(update, "title");
         let name = title.as_deref().and_then(|title| self.conventions.name_in_title(title));
-        let CallSaid { kind, input, .. } = said_in(update, name, &self.conventions);
-        let is_kind = |kind| recorder.ended_knowing(id, &CallSaid { kind: Some(kind), ..CallSaid::default() });
+        let CallReport { kind, input, .. } = call_report(update, name, &self.conventions);
+        let is_kind = |kind| recorder.ended_knowing(id, &CallReport { kind: Some(kind), ..CallReport::default() });
         let other_kind = kind.is_some_and(|kind| match kind {
             ToolKind::Other => false,
             ToolKind::Edit => ![ToolKind::Edit, ToolKind::Delete, ToolKind::Move].into_iter().any(is_kind),
             kind => !is_kind(kind),
         });
         let shows_both = input.is_some() && recorder.ended_with_input(id);
-        other_kind || (shows_both && !recorder.ended_knowing(id, &CallSaid { input, ..CallSaid::default() }))
+        other_kind || (shows_both && !recorder.ended_knowing(id, &CallReport { input, ..CallReport::default() }))
     }
 
     /// Returns true if this is the first report of its kind about a call, or if too many were reported to know.
     fn is_first(&mut self, code: NoticeCode, id: &str) -> bool {
-        self.told.len() >= MAX_TOLD || self.told.insert(format!("{code} {id}"))
+        self.reported.len() >= MAX_REPORTED || self.reported.insert(format!("{code} {id}"))
     }
 }
 

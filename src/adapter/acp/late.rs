@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::calls::{goes_on, name_in, shows_other_changes};
 use super::terminals::CommandEnd;
 use super::{Translator, content};
-use crate::trace::recorder::{self, CallSaid, Recorder, ReportedStatus, ResultSaid};
+use crate::trace::recorder::{self, CallReport, Recorder, ReportedStatus, ResultReport};
 use crate::trace::{CallStatus, NoticeCode, ToolKind};
 
 impl Translator {
@@ -20,16 +20,16 @@ impl Translator {
     ) {
         let word = status.as_str().unwrap_or("no");
         let text = format!("an update with {word} status for the call {id}, which has ended");
-        let told = update.get("kind").filter(|kind| !recorder::is_empty(kind));
-        let kind = told.and_then(Value::as_str).and_then(ToolKind::from_word);
-        let again = CallSaid {
+        let kind_value = update.get("kind").filter(|kind| !recorder::is_empty(kind));
+        let kind = kind_value.and_then(Value::as_str).and_then(ToolKind::from_word);
+        let again = CallReport {
             kind,
-            unknown_kind: told.is_some() && kind.is_none(),
+            unknown_kind: kind_value.is_some() && kind.is_none(),
             name: name_in(&update, meta),
             title: update.get("title").and_then(Value::as_str).filter(|title| !title.is_empty()).map(str::to_owned),
             input: update.get("rawInput").filter(|input| !recorder::is_empty(input)).cloned(),
             locations: content::locations(update.get("locations")),
-            ..CallSaid::default()
+            ..CallReport::default()
         };
         // The end of a call is remembered for some time. Afterwards, only what is said now can be news.
         let is_forgotten = recorder.ended_as(id).is_none();
@@ -38,12 +38,12 @@ impl Translator {
         let content = content::shown(update.remove("content").unwrap_or(Value::Null));
         let in_terminals = self.calls.terminals.show(&content.terminals);
         let was_ok = recorder.ended_as(id) == Some(CallStatus::Ok);
-        let told = CommandEnd::of(content::exit_code(meta, &raw), content::has_signal(meta, &raw));
+        let end = CommandEnd::of(content::exit_code(meta, &raw), content::has_signal(meta, &raw));
         // The engine ended the call, and an exit code says how it really ended.
         let was_unfinished = recorder.ended_as(id) == Some(CallStatus::Unfinished);
-        let fails = (was_ok && told.or(in_terminals.end).is_some_and(CommandEnd::is_failure))
-            || (was_unfinished && told.is_some());
-        let ended = |outcome| ResultSaid { outcome, ..ResultSaid::default() };
+        let fails = (was_ok && end.or(in_terminals.end).is_some_and(CommandEnd::is_failure))
+            || (was_unfinished && end.is_some());
+        let ended = |outcome| ResultReport { outcome, ..ResultReport::default() };
         let contradicts = match status.as_str() {
             Some("failed") => recorder.contradicts(id, &ended(ReportedStatus::Failed)),
             Some("completed") => recorder.contradicts(id, &ended(ReportedStatus::Ok)),

@@ -21,7 +21,7 @@ const MAX_NAMES: usize = 10_000;
 /// The agent's reports about the model. A model that ran takes precedence over one that was chosen.
 #[derive(Debug, Default)]
 pub(super) struct ModelSeen {
-    ran: Option<String>,
+    effective: Option<String>,
     option: Option<String>,
     listed: Option<String>,
     /// The ids of the config options that choose a model.
@@ -31,7 +31,7 @@ pub(super) struct ModelSeen {
     /// The models that the agent offers.
     offered: Vec<String>,
     /// True if the agent has reported the model since one was requested.
-    told: bool,
+    is_reported: bool,
     /// True if the service let another model answer since the last prompt. The usage still names the chosen one.
     is_rerouted: bool,
 }
@@ -45,7 +45,7 @@ impl ModelSeen {
     /// Records that the engine requested a model, with the config option that was used, if any.
     pub(super) fn asked(&mut self, option: Option<String>) {
         self.asked_by = option.or(self.asked_by.take());
-        self.told = false;
+        self.is_reported = false;
     }
 
     /// Takes a prompt: the chosen model may answer again.
@@ -82,7 +82,7 @@ impl Translator {
         let Some(choice) = asked_by.or_else(|| by("model")).or_else(|| choices.first()).copied() else { return };
         self.model.offers(values(choice));
         if let Some(value) = text_at(choice, "currentValue") {
-            self.model.told = true;
+            self.model.is_reported = true;
             self.model.option = Some(value);
         }
         self.tell_model(recorder);
@@ -94,7 +94,7 @@ impl Translator {
         let available = models.get("availableModels").and_then(Value::as_array).into_iter().flatten();
         self.model.offers(available.filter_map(|model| text_at(model, "modelId")));
         if let Some(model) = text_at(models, "currentModelId") {
-            self.model.told = true;
+            self.model.is_reported = true;
             self.model.listed = Some(model);
             self.tell_model(recorder);
         }
@@ -119,7 +119,7 @@ impl Translator {
             let text = format!("the agent accepted model `{name}`, which is not in its list of models");
             recorder.notice(NoticeCode::ModelUnlisted, text);
         }
-        if self.model.told {
+        if self.model.is_reported {
             return;
         }
         // The option's earlier value is outdated since the agent took another model.
@@ -147,10 +147,10 @@ impl Translator {
 
     /// Takes the agent's report of the model that ran. A name in angle brackets is one of the agent's program.
     fn model_ran(&mut self, model: &str, recorder: &mut Recorder) {
-        if model.is_empty() || model.starts_with('<') || self.model.ran.as_deref() == Some(model) {
+        if model.is_empty() || model.starts_with('<') || self.model.effective.as_deref() == Some(model) {
             return;
         }
-        let before = self.model.ran.replace(model.to_owned());
+        let before = self.model.effective.replace(model.to_owned());
         self.tell_model(recorder);
         if let Some(before) = before {
             recorder.notice(NoticeCode::ModelChanged, format!("the model changed from {before} to {model}"));
@@ -164,8 +164,8 @@ impl Translator {
             return false;
         };
         recorder.notice(NoticeCode::ProgramMessage, text.trim());
-        if self.model.ran.is_none() {
-            self.model.ran = Some(from.to_owned());
+        if self.model.effective.is_none() {
+            self.model.effective = Some(from.to_owned());
         }
         self.model_ran(to, recorder);
         self.model.is_rerouted = true;
@@ -184,7 +184,7 @@ impl Translator {
     }
 
     fn tell_model(&self, recorder: &mut Recorder) {
-        let seen = [&self.model.ran, &self.model.option, &self.model.listed].into_iter().flatten().next();
+        let seen = [&self.model.effective, &self.model.option, &self.model.listed].into_iter().flatten().next();
         recorder.header().model.effective = seen.cloned();
     }
 }

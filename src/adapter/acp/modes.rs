@@ -9,7 +9,7 @@ use crate::trace::recorder::Recorder;
 #[derive(Debug, Default)]
 pub(super) struct ModeSeen {
     /// True if the agent has reported a mode since it was last asked to change it.
-    told: bool,
+    is_reported: bool,
     /// The ids of the config options that choose the mode.
     options: Vec<String>,
     /// True if a mode in which the agent does not ask was recorded.
@@ -24,7 +24,7 @@ impl ModeSeen {
 
     /// Notes that the engine asks for another mode.
     pub(super) fn asked(&mut self) {
-        self.told = false;
+        self.is_reported = false;
     }
 }
 
@@ -51,7 +51,7 @@ impl Translator {
 
     /// Takes the agent's report of its mode.
     pub(super) fn mode_is(&mut self, mode: &str, recorder: &mut Recorder) {
-        self.mode.told = true;
+        self.mode.is_reported = true;
         recorder.mode_is(mode);
         // Between prompts the agent does nothing.
         if self.turn.open > 0 {
@@ -63,7 +63,7 @@ impl Translator {
     pub(super) fn mode_accepted(&mut self, mode: Option<String>, answer: &Value, recorder: &mut Recorder) {
         self.config_options(answer.get("configOptions"), recorder);
         self.mode_of_options(answer, recorder);
-        if let Some(mode) = mode.filter(|_| !self.mode.told) {
+        if let Some(mode) = mode.filter(|_| !self.mode.is_reported) {
             self.mode_is(&mode, recorder);
         }
     }

@@ -100,7 +100,7 @@ impl Translator {
         if self.is_over() {
             recorder
                 .notice(NoticeCode::LateRequest, format!("the request {request} came after the prompt was answered"));
-        } else if self.heard_us && self.turn.number == 0 {
+        } else if self.has_engine_lines && self.turn.number == 0 {
             recorder.notice(NoticeCode::LateRequest, format!("the request {request} came before the first prompt"));
         }
         let mut asking = Asking { options: options.clone(), awaits_answer: true, ..Asking::default() };
@@ -120,10 +120,10 @@ impl Translator {
             asking.unknown = Some(format!("{session}/{}", call_id.unwrap_or_default()));
             None
         } else if let Some(call_id) = call_id {
-            let (describes, said) = self.described(&call_id, &mut call, recorder);
+            let (describes, report) = self.described(&call_id, &mut call, recorder);
             let workspace = recorder.header().cwd.clone();
             if let Some((open, diffs)) = recorder.open_call(&call_id) {
-                let differs = Differs::between(open, diffs, &said, workspace.as_deref());
+                let differs = Differs::between(open, diffs, &report, workspace.as_deref());
                 if let Some((code, text)) = differs.notice(&request) {
                     // The announced title, which the trace does not keep, may be the command.
                     match differs.other_title.is_some() && recorder.header().command_title.is_some() {
@@ -132,11 +132,11 @@ impl Translator {
                     }
                 }
                 (asking.asked, asking.updated_input) = (Some(differs.asked), differs.updated_input);
-                recorder.update(&call_id, said, true);
+                recorder.update(&call_id, report, true);
                 let title = differs.other_title.map(|(title, _)| title);
                 recorder.retitle(&call_id, title);
             } else if describes {
-                self.announce(&call_id, said, recorder);
+                self.announce(&call_id, report, recorder);
             } else {
                 let text = |what: &str| format!("the request {request} is about the {what}");
                 match recorder.was_announced(&call_id) {

@@ -26,11 +26,11 @@ pub(super) struct Turn {
     /// True if the agent reported a status that is an error.
     pub(super) system_error: bool,
     /// The last text of the agent's program, if no text of the model followed.
-    pub(super) program_said: Option<String>,
+    pub(super) program_message: Option<String>,
     /// The model's last answer, if the gateway saw it and it looks like an error.
     pub(super) answer_of_model: Option<String>,
     /// True if an answer to a prompt reported usage.
-    pub(super) told_usage: bool,
+    pub(super) has_usage: bool,
     /// The agent's standard error since the prompt, or since the last update of a tool call.
     pub(super) printed: String,
     /// True if the model has shown a text or a thought since its last call or its last repeated request.
@@ -55,7 +55,7 @@ pub(super) struct Echo {
     prompt: String,
     attachments: Vec<Attachment>,
     /// The part of the prompt that the agent has repeated so far.
-    said: String,
+    echoed: String,
 }
 
 impl Echo {
@@ -81,11 +81,11 @@ impl Echo {
         if self.prompt.is_empty() {
             return Some(text.to_owned());
         }
-        self.said.push_str(text);
-        match begins(&self.prompt, &self.said) {
-            Begins::Whole => self.said.clear(),
+        self.echoed.push_str(text);
+        match begins(&self.prompt, &self.echoed) {
+            Begins::Whole => self.echoed.clear(),
             Begins::Part => {}
-            Begins::Not => return Some(std::mem::take(&mut self.said)),
+            Begins::Not => return Some(std::mem::take(&mut self.echoed)),
         }
         None
     }
@@ -98,9 +98,9 @@ enum Begins {
 }
 
 /// Compares a text with the beginning of the prompt, ignoring white space: agents join the blocks in their own ways.
-fn begins(prompt: &str, said: &str) -> Begins {
+fn begins(prompt: &str, text: &str) -> Begins {
     let mut prompt = prompt.chars().filter(|c| !c.is_whitespace());
-    for c in said.chars().filter(|c| !c.is_whitespace()) {
+    for c in text.chars().filter(|c| !c.is_whitespace()) {
         if prompt.next() != Some(c) {
             return Begins::Not;
         }
@@ -115,7 +115,7 @@ impl Translator {
         self.turn.open += 1;
         self.turn.answer = None;
         self.turn.system_error = false;
-        self.turn.program_said = None;
+        self.turn.program_message = None;
         self.turn.printed.clear();
         self.turn.is_answering = false;
         self.messages.begin();
@@ -139,7 +139,7 @@ impl Translator {
     }
 
     /// Takes a piece of text that the agent reports as the user's.
-    pub(super) fn user_said(
+    pub(super) fn take_user_piece(
         &mut self,
         piece: Piece,
         parent: Option<String>,
@@ -176,7 +176,7 @@ impl Translator {
 
     /// Returns true if every prompt so far was answered. Without the engine's lines, this is unknown.
     pub(super) fn is_over(&self) -> bool {
-        self.heard_us && self.turn.number > 0 && self.turn.open == 0
+        self.has_engine_lines && self.turn.number > 0 && self.turn.open == 0
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::permissions::Pending;
 use super::rpc::{self, RpcError};
 use super::{Translator, text_at};
-use crate::trace::recorder::{Answered, CallSaid, DecidedBy, Recorder, ReportedStatus, ResultSaid};
+use crate::trace::recorder::{Answered, CallReport, DecidedBy, Recorder, ReportedStatus, ResultReport};
 use crate::trace::{NoticeCode, PermissionOption, PermissionOutcome, ToolKind};
 
 /// The method of a question, which is also the name of the call.
@@ -48,14 +48,14 @@ impl Translator {
         // The ids that identify the session are not part of the question.
         ["sessionId", "requestId", "toolCallId", "_meta"].iter().for_each(|key| drop(input.remove(*key)));
         let call = format!("elicitation-{request}");
-        let said = CallSaid {
+        let report = CallReport {
             kind: Some(ToolKind::Other),
             name: Some(METHOD.to_owned()),
             title,
             input: Some(Value::Object(input.clone())),
-            ..CallSaid::default()
+            ..CallReport::default()
         };
-        self.announce(&call, said, recorder);
+        self.announce(&call, report, recorder);
         let request = recorder.request(&request, &call, options());
         self.requests.ask(id, None, Pending::Question(Question { request, call, input }), recorder);
     }
@@ -83,7 +83,7 @@ pub(super) fn question_answered(
     });
     let option = option.map(str::to_owned);
     recorder.respond(&request, Answered { outcome, option, by, updated_input });
-    recorder.result(&call, ResultSaid { outcome: ReportedStatus::Ok, output, ..ResultSaid::default() });
+    recorder.result(&call, ResultReport { outcome: ReportedStatus::Ok, output, ..ResultReport::default() });
 }
 
 fn options() -> Vec<PermissionOption> {

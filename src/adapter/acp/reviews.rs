@@ -50,8 +50,8 @@ impl Translator {
             return false;
         }
         let verdict = content::shown(update.get("content").cloned().unwrap_or(Value::Null)).text;
-        let told = ["a review of a call", verdict.as_deref().unwrap_or_default()];
-        recorder.notice(NoticeCode::AgentNotice, told.join(": ").trim_end());
+        let parts = ["a review of a call", verdict.as_deref().unwrap_or_default()];
+        recorder.notice(NoticeCode::AgentNotice, parts.join(": ").trim_end());
         let report = ["rawOutput", "rawInput"].into_iter().find_map(|key| update.get(key).filter(|it| it.is_object()));
         let is_denied =
             |report: &&Value| report.get("review").and_then(|it| text_at(it, "status")).as_deref() == Some("denied");

@@ -89,16 +89,16 @@ impl RpcError {
             Some(Value::String(data)) => push_line(&mut text, data),
             Some(data) => {
                 push_line(&mut text, &data.to_string());
-                self.said_beside().into_iter().for_each(|said| push_line(&mut text, said));
+                self.message_in_data().into_iter().for_each(|more| push_line(&mut text, more));
             }
         }
         text
     }
 
     /// Returns the message in the data, because the error's own may be no more than "Internal error".
-    fn said_beside(&self) -> Option<&str> {
+    fn message_in_data(&self) -> Option<&str> {
         match self.data.as_ref()? {
-            Value::String(said) => Some(said),
+            Value::String(more) => Some(more),
             data => ["details", "message"].iter().find_map(|key| data.get(key)?.as_str()),
         }
     }
@@ -106,8 +106,8 @@ impl RpcError {
     /// Returns the error as a text for people.
     pub fn detail(&self) -> String {
         match (&self.message, self.code) {
-            (Some(message), _) if !message.trim().is_empty() => match self.said_beside() {
-                Some(said) if !message.contains(said) => format!("{message}: {said}"),
+            (Some(message), _) if !message.trim().is_empty() => match self.message_in_data() {
+                Some(more) if !message.contains(more) => format!("{message}: {more}"),
                 _ => message.clone(),
             },
             _ => match (self.text(), self.code) {

@@ -10,7 +10,7 @@ const MAX_TERMINALS_AND_BYTES: (usize, usize) = (1000, 64 << 20);
 
 #[derive(Debug, Default)]
 pub(super) struct Terminals {
-    known: HashMap<String, Terminal>,
+    by_id: HashMap<String, Terminal>,
     order: VecDeque<String>,
     bytes: usize,
 }
@@ -85,7 +85,7 @@ impl Terminals {
         truncated: Option<bool>,
         end: Option<CommandEnd>,
     ) {
-        let terminal = self.known.entry(id).or_insert_with_key(|id| {
+        let terminal = self.by_id.entry(id).or_insert_with_key(|id| {
             self.order.push_back(id.clone());
             Terminal::default()
         });
@@ -98,14 +98,14 @@ impl Terminals {
         while self.order.len() > 1
             && (self.order.len() > MAX_TERMINALS_AND_BYTES.0 || self.bytes > MAX_TERMINALS_AND_BYTES.1)
         {
-            let oldest = self.order.pop_front().and_then(|id| self.known.remove(&id));
+            let oldest = self.order.pop_front().and_then(|id| self.by_id.remove(&id));
             self.bytes -= oldest.and_then(|terminal| terminal.output).map_or(0, |output| output.len());
         }
     }
 
     /// Returns the output of these terminals, in order. Unknown ids add nothing.
     pub(super) fn show(&self, ids: &[String]) -> InTerminals {
-        let ours = || ids.iter().filter_map(|id| self.known.get(id));
+        let ours = || ids.iter().filter_map(|id| self.by_id.get(id));
         let output: Vec<&str> = ours().filter_map(|terminal| terminal.output.as_deref()).collect();
         InTerminals {
             output: (!output.is_empty()).then(|| output.join("\n")),
@@ -145,12 +145,12 @@ mod tests {
             terminals.update(n.to_string(), Some(text.clone()), None, None);
             terminals.update(n.to_string(), Some(text.clone()), None, None);
         }
-        assert_eq!((terminals.known.len(), terminals.bytes), (64, 64 << 20));
+        assert_eq!((terminals.by_id.len(), terminals.bytes), (64, 64 << 20));
         assert!(terminals.show(&["199".to_owned()]).output.is_some());
         assert!(terminals.show(&["0".to_owned()]).output.is_none());
         for n in 0..2000 {
             terminals.update(format!("n{n}"), None, None, Some(CommandEnd::Code(0)));
         }
-        assert_eq!((terminals.known.len(), terminals.bytes), (MAX_TERMINALS_AND_BYTES.0, 0));
+        assert_eq!((terminals.by_id.len(), terminals.bytes), (MAX_TERMINALS_AND_BYTES.0, 0));
     }
 }

@@ -9,8 +9,8 @@ use crate::trace::amount::Amount;
 use crate::trace::calls::{Call, Joiner};
 use crate::trace::usage::UsageTotal;
 use crate::trace::{
-    Body, CallStatus, ErrorCategory, Event, Header, Lost, Message as Said, NoticeCode, PermissionOutcome, Role, Stop,
-    StopReason, ToolKind, Usage, UsageScope,
+    Body, CallStatus, ErrorCategory, Event, Header, Lost, Message as TraceMessage, NoticeCode, PermissionOutcome, Role,
+    Stop, StopReason, ToolKind, Usage, UsageScope,
 };
 use crate::wire::Dir;
 
@@ -23,7 +23,7 @@ struct Script {
     at_ms: u64,
 }
 
-struct Told {
+struct TestTrace {
     header: Header,
     events: Vec<Event>,
 }
@@ -111,13 +111,13 @@ impl Script {
         self.send(json!({"id": id, "result": {"outcome": {"outcome": "selected", "optionId": option}}}));
     }
 
-    fn end(self) -> Told {
+    fn end(self) -> TestTrace {
         let finished = self.translation.finish();
-        Told { header: finished.header, events: finished.events }
+        TestTrace { header: finished.header, events: finished.events }
     }
 
     /// Answers the prompt 3 and ends.
-    fn done(mut self) -> Told {
+    fn done(mut self) -> TestTrace {
         self.recv(json!({"id": 3, "result": {"stopReason": "end_turn"}}));
         self.end()
     }
@@ -127,7 +127,7 @@ fn collect<'a, T>(events: &'a [Event], of: impl Fn(&'a Event) -> Option<T>) -> V
     events.iter().filter_map(of).collect()
 }
 
-impl Told {
+impl TestTrace {
     fn calls(&self) -> Vec<Call> {
         let mut joiner = Joiner::default();
         let mut calls: Vec<Call> = self.events.iter().flat_map(|event| joiner.event(event)).collect();
@@ -161,7 +161,7 @@ impl Told {
 
     fn messages(&self) -> Vec<(Role, &str)> {
         collect(&self.events, |event| match &event.body {
-            Body::Message(Said { role, text, .. }) => Some((*role, text.as_str())),
+            Body::Message(TraceMessage { role, text, .. }) => Some((*role, text.as_str())),
             _ => None,
         })
     }
@@ -196,10 +196,10 @@ fn updates_before_the_session_is_known_wait_for_it() {
         "update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "not ours"}}}}));
     script.recv(json!({"id": 2, "result": {"sessionId": "s"}}));
     script.prompt(3, "do it");
-    let told = script.done();
-    assert_eq!(told.messages(), [(Role::Agent, "early"), (Role::User, "do it")]);
-    assert_eq!(told.notices(), ["foreign_session"]);
-    assert_eq!(told.header.cwd.as_deref(), Some("/w"));
+    let trace = script.done();
+    assert_eq!(trace.messages(), [(Role::Agent, "early"), (Role::User, "do it")]);
+    assert_eq!(trace.notices(), ["foreign_session"]);
+    assert_eq!(trace.header.cwd.as_deref(), Some("/w"));
 }
 
 #[test]
@@ -207,9 +207,9 @@ fn large_updates_do_not_wait_for_the_session() {
     let mut script = Script::new();
     script.send(json!({"id": 2, "method": "session/new", "params": {}}));
     script.say("early");
-    assert!(script.translation.recorder().held().next().is_none());
+    assert!(script.translation.recorder().pending().next().is_none());
     script.say(&"x".repeat(5 << 20));
-    assert!(script.translation.recorder().held().next().is_some());
+    assert!(script.translation.recorder().pending().next().is_some());
 }
 
 #[test]
@@ -217,9 +217,9 @@ fn without_an_answer_early_updates_are_ours() {
     let mut script = Script::new();
     script.send(json!({"id": 2, "method": "session/new", "params": {}}));
     script.say("early");
-    let told = script.end();
-    assert_eq!(told.messages(), [(Role::Agent, "early")]);
-    assert_eq!(told.ended(), (StopReason::Crashed, Some(ErrorCategory::Crashed)));
+    let trace = script.end();
+    assert_eq!(trace.messages(), [(Role::Agent, "early")]);
+    assert_eq!(trace.ended(), (StopReason::Crashed, Some(ErrorCategory::Crashed)));
 }
 
 #[test]
@@ -233,10 +233,10 @@ fn the_history_of_a_loaded_session_is_not_this_one() {
     script.say("and the end of it");
     script.prompt(3, "do it");
     script.say("now");
-    let told = script.done();
-    assert_eq!(told.messages(), [(Role::User, "do it"), (Role::Agent, "now")]);
+    let trace = script.done();
+    assert_eq!(trace.messages(), [(Role::User, "do it"), (Role::Agent, "now")]);
     // The trace does not have the earlier session, so nothing is missing in it.
-    assert_eq!(told.notices(), ["history"]);
+    assert_eq!(trace.notices(), ["history"]);
 }
 
 #[test]
@@ -249,8 +249,8 @@ fn the_model_that_ran_counts_before_the_one_chosen() {
     assert_eq!(script.translation.recorder().header().model.effective.as_deref(), Some("second"));
     script.update(json!({"sessionUpdate": "usage_update", "used": 5, "size": 9, "_meta": {"_claude/model": "ran"}}));
     script.update(json!({"sessionUpdate": "usage_update", "used": 6, "_meta": {"_claude/model": "<synthetic>"}}));
-    let told = script.done();
-    assert_eq!(told.header.model.effective.as_deref(), Some("ran"));
+    let trace = script.done();
+    assert_eq!(trace.header.model.effective.as_deref(), Some("ran"));
 }
 
 #[test]
@@ -262,10 +262,10 @@ fn late_events_are_kept_and_told_once_for_each_kind() {
     script.say(" of it");
     script.call("c", json!({"kind": "read", "status": "completed"}));
     script.update(json!({"sessionUpdate": "session_info_update", "title": "x"}));
-    let told = script.end();
-    assert_eq!(told.messages()[1], (Role::Agent, "almost all of it"));
-    assert_eq!(told.calls().len(), 1);
-    assert_eq!(told.notices(), ["late_update", "late_update"]);
+    let trace = script.end();
+    assert_eq!(trace.messages()[1], (Role::Agent, "almost all of it"));
+    assert_eq!(trace.calls().len(), 1);
+    assert_eq!(trace.notices(), ["late_update", "late_update"]);
 }
 
 #[test]
@@ -284,9 +284,9 @@ fn messages_of_qwens_program_are_no_answer_and_a_later_message_of_its_model_is_a
     }
     script.update(message(None, "The settings are wrong."));
     script.update(message(Some("background_notification_response"), "It ended."));
-    let told = script.end();
-    assert_eq!(told.messages()[1], (Role::Agent, "DONE\n\nIt ended."));
-    assert_eq!(told.notices().iter().filter(|code| **code == "program_message").count(), 5);
+    let trace = script.end();
+    assert_eq!(trace.messages()[1], (Role::Agent, "DONE\n\nIt ended."));
+    assert_eq!(trace.notices().iter().filter(|code| **code == "program_message").count(), 5);
 }
 
 #[test]
@@ -314,9 +314,9 @@ fn noise_is_told_and_breaks_nothing() {
         script.update(json!({"sessionUpdate": word}));
     }
     script.say("fine");
-    let told = script.done();
+    let trace = script.done();
     assert_eq!(
-        told.notices(),
+        trace.notices(),
         [
             "malformed_line",
             "malformed_line",
@@ -337,9 +337,9 @@ fn noise_is_told_and_breaks_nothing() {
             "malformed_update",
         ]
     );
-    assert_eq!((told.ended().0, told.stop().output.as_deref()), (StopReason::EndTurn, Some("fine")));
-    let attached = collect(&told.events, |event| match &event.body {
-        Body::Message(Said { role: Role::Agent, attachments, .. }) => attachments.first(),
+    assert_eq!((trace.ended().0, trace.stop().output.as_deref()), (StopReason::EndTurn, Some("fine")));
+    let attached = collect(&trace.events, |event| match &event.body {
+        Body::Message(TraceMessage { role: Role::Agent, attachments, .. }) => attachments.first(),
         _ => None,
     });
     assert_eq!((attached[0].kind.as_str(), attached[0].bytes), ("hologram", Some(3)));
@@ -366,9 +366,9 @@ fn messages_keep_their_parts_apart() {
     script.update(chunk("agent_message_chunk", "m", ""));
     script.update(chunk("agent_message_chunk", "n", "Three."));
     script.update(chunk("user_message_chunk", "v", "A word of the user's own."));
-    let told = script.done();
-    assert_eq!(told.messages(), [(Role::User, "Look at this.\n\nAnd this."), (Role::Agent, "One, two.\n\nThree.")]);
-    let Body::Message(first) = &told.events[0].body else { panic!("no message") };
+    let trace = script.done();
+    assert_eq!(trace.messages(), [(Role::User, "Look at this.\n\nAnd this."), (Role::Agent, "One, two.\n\nThree.")]);
+    let Body::Message(first) = &trace.events[0].body else { panic!("no message") };
     assert_eq!((first.attachments.len(), first.attachments[0].bytes), (1, Some(4)));
 }
 
@@ -385,11 +385,11 @@ fn a_text_of_the_agent_is_never_part_of_the_prompt() {
     script.update(json!({"sessionUpdate": "user_message_chunk",
         "content": {"type": "image", "mimeType": "image/png", "data": "AAAA"}}));
     script.update(chunk("agent_message_chunk", "It is 42."));
-    let told = script.done();
+    let trace = script.done();
     // The final answer begins after such a text.
-    assert_eq!(told.messages(), [(Role::User, "Fix it."), (Role::Agent, "Done.\n\nIt is 42.")]);
-    assert_eq!(told.notices(), ["synthetic_message"; 3]);
-    assert_eq!(told.stop().output.as_deref(), Some("It is 42."));
+    assert_eq!(trace.messages(), [(Role::User, "Fix it."), (Role::Agent, "Done.\n\nIt is 42.")]);
+    assert_eq!(trace.notices(), ["synthetic_message"; 3]);
+    assert_eq!(trace.stop().output.as_deref(), Some("It is 42."));
 }
 
 #[test]
@@ -399,13 +399,13 @@ fn plans_of_both_versions_are_plans() {
     script.update(json!({"sessionUpdate": "plan", "entries": entries}));
     script
         .update(json!({"sessionUpdate": "plan_update", "plan": {"type": "items", "planId": "p", "entries": entries}}));
-    let told = script.done();
-    let plans = collect(&told.events, |event| match &event.body {
+    let trace = script.done();
+    let plans = collect(&trace.events, |event| match &event.body {
         Body::Plan { entries } => Some(entries.len()),
         _ => None,
     });
     assert_eq!(plans, [2, 2]);
-    assert_eq!(told.notices(), ["malformed_update", "malformed_update"]);
+    assert_eq!(trace.notices(), ["malformed_update", "malformed_update"]);
 }
 
 #[test]
@@ -419,9 +419,9 @@ fn usage_is_taken_from_where_it_is_told() {
     let quota = json!({"token_count": {"inputTokens": 7, "outputTokens": 3, "totalTokens": 10},
         "model_usage": [{"model": "m"}]});
     script.recv(json!({"id": 3, "result": {"stopReason": "end_turn", "usage": null, "_meta": {"quota": quota}}}));
-    let told = script.end();
-    assert_eq!(told.notices(), ["unknown_cost"]);
-    let usages = told.usages();
+    let trace = script.end();
+    assert_eq!(trace.notices(), ["unknown_cost"]);
+    let usages = trace.usages();
     let costs: Vec<_> = usages.iter().map(|usage| (usage.scope, usage.context_used, usage.cost_usd)).collect();
     assert_eq!(
         costs,
@@ -432,7 +432,7 @@ fn usage_is_taken_from_where_it_is_told() {
         ]
     );
     assert_eq!((usages[2].input_tokens, usages[2].model.as_deref()), (Some(7), Some("m")));
-    assert_eq!(told.header.model.effective.as_deref(), Some("m"));
+    assert_eq!(trace.header.model.effective.as_deref(), Some("m"));
 }
 
 #[test]
@@ -442,14 +442,14 @@ fn a_sub_agent_with_a_session_of_its_own_is_hidden_and_its_usage_is_missing() {
     script.update(json!({"sessionUpdate": "session_message", "messageId": "m", "recipientSessionId": "child"}));
     script.recv(json!({"id": 3, "result": {"stopReason": "end_turn",
         "usage": {"inputTokens": 80, "outputTokens": 20, "totalTokens": 100}}}));
-    let told = script.end();
-    assert_eq!(told.notices(), ["hidden_sub_agent", "usage_incomplete", "unknown_update", "unknown_update"]);
-    let lost = collect(&told.events, |event| match &event.body {
+    let trace = script.end();
+    assert_eq!(trace.notices(), ["hidden_sub_agent", "usage_incomplete", "unknown_update", "unknown_update"]);
+    let lost = collect(&trace.events, |event| match &event.body {
         Body::Notice { code, lost: Some(lost), .. } => Some((code.as_str(), *lost)),
         _ => None,
     });
     assert_eq!(lost, [("hidden_sub_agent", Lost::Call)]);
-    assert_eq!(told.tokens(), Some(Amount::AtLeast(100)));
+    assert_eq!(trace.tokens(), Some(Amount::AtLeast(100)));
 }
 
 #[test]
@@ -470,9 +470,9 @@ fn many_small_updates_stay_one_message() {
     for _ in 0..20_000 {
         script.say("x");
     }
-    let told = script.done();
-    assert_eq!(told.events.len(), 3);
-    assert_eq!(told.messages()[1].1.len(), 20_000);
+    let trace = script.done();
+    assert_eq!(trace.events.len(), 3);
+    assert_eq!(trace.messages()[1].1.len(), 20_000);
 }
 
 #[test]
@@ -480,7 +480,7 @@ fn a_long_line_is_a_line() {
     let mut script = Script::prompted();
     script.update(json!({"sessionUpdate": "available_commands_update", "_meta": {"skills": "x".repeat(600_000)}}));
     script.say("after");
-    let told = script.done();
-    assert_eq!(told.stop().output.as_deref(), Some("after"));
-    assert!(told.notices().is_empty());
+    let trace = script.done();
+    assert_eq!(trace.stop().output.as_deref(), Some("after"));
+    assert!(trace.notices().is_empty());
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{MAX_TOLD, Translator};
+use super::{MAX_REPORTED, Translator};
 use crate::trace::NoticeCode;
 use crate::trace::recorder::{QuotedLine, Recorder};
 
@@ -68,7 +68,7 @@ impl Translator {
         let mut shown = ShownCalls::default();
         shown.look(unread, recorder);
         let ShownCalls { ids, has_unnamed } = shown;
-        if has_unnamed || (!ids.is_empty() && self.unread.len() >= MAX_TOLD) {
+        if has_unnamed || (!ids.is_empty() && self.unread.len() >= MAX_REPORTED) {
             recorder.did_unseen(code, text());
         } else if ids.is_empty() {
             self.tell_unread(code, method, text, recorder);

@@ -31,7 +31,7 @@ pub(super) struct Messages {
     /// True if a usage report after the last text counted a message.
     is_text_counted: bool,
     /// True if a notice reports a call of this turn that is not shown.
-    is_told: bool,
+    is_reported: bool,
     /// The ID of the last text or thought since the last report.
     spoken: Option<String>,
     /// The ID of the last text or thought before the last usage report, if this report equals the one before it.
@@ -135,7 +135,7 @@ impl Translator {
         }
         if self.conventions.names_messages() {
             recorder.complete_answer();
-            if !std::mem::replace(&mut self.messages.is_told, true) {
+            if !std::mem::replace(&mut self.messages.is_reported, true) {
                 unshown_call(recorder);
             }
         } else if self.counts_messages() && is_counted {

@@ -181,7 +181,7 @@ impl Translator {
         let marked = self.marked_content().map(content::pieces).unwrap_or_default();
         let Some(voice) = voice else {
             for piece in content::pieces(content) {
-                self.user_said(piece, parent.clone(), part.clone(), recorder);
+                self.take_user_piece(piece, parent.clone(), part.clone(), recorder);
             }
             return;
         };
@@ -191,18 +191,18 @@ impl Translator {
                 Some(Piece::Text(marked)) => Some(marked.as_str()),
                 _ => None,
             };
-            self.agent_said(piece, marked, &speech, recorder);
+            self.take_agent_piece(piece, marked, &speech, recorder);
         }
     }
 
     /// Takes a piece of a message or a thought of the agent. `marked` is its text in the line with marks for broken characters.
-    fn agent_said(&mut self, piece: Piece, marked: Option<&str>, speech: &Speech, recorder: &mut Recorder) {
+    fn take_agent_piece(&mut self, piece: Piece, marked: Option<&str>, speech: &Speech, recorder: &mut Recorder) {
         let Speech { voice, parent, part, is_by_program } = speech;
         let voice = *voice;
         match piece {
             Piece::Text(text) if voice == Voice::Agent && (*is_by_program || self.is_program_text(&text, part)) => {
                 recorder.notice(NoticeCode::ProgramMessage, text.trim());
-                self.turn.program_said = Some(text.trim().to_owned());
+                self.turn.program_message = Some(text.trim().to_owned());
                 if says_retry(&text) {
                     self.discard_answer(recorder);
                     self.request_repeated(text.contains("Response was interrupted"), recorder);
@@ -212,7 +212,7 @@ impl Translator {
                 if voice == Voice::Thought && *part == Continuation::Chunk && self.took_reroute(&text, recorder) => {}
             Piece::Text(text) => {
                 if voice == Voice::Agent && !text.trim().is_empty() {
-                    self.turn.program_said = None;
+                    self.turn.program_message = None;
                 }
                 if parent.is_none() && !text.trim().is_empty() {
                     self.turn.is_answering = true;
@@ -329,7 +329,7 @@ impl Translator {
         if is_of_own_cycle(meta) {
             self.by_model.leave_out_cycle();
         }
-        let mut usage = match Figures::read(meta).filter(|_| !self.turn.told_usage) {
+        let mut usage = match Figures::read(meta).filter(|_| !self.turn.has_usage) {
             Some(figures) => figures.as_usage(UsageScope::Session, &self.conventions.usage),
             None => Usage::of(UsageScope::Session),
         };

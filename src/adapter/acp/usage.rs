@@ -102,10 +102,10 @@ impl Figures {
         usage.cache_read_tokens = self.cache_read;
         usage.cache_write_tokens = self.cache_write;
         usage.thought_tokens = self.thought;
-        let cache_told = self.cache_read.is_some() || self.cache_write.is_some();
+        let has_cache = self.cache_read.is_some() || self.cache_write.is_some();
         usage.input_tokens = match (self.input, cache_beside) {
             (Some(input), Some(true)) => Some(input),
-            (Some(input), Some(false)) if cache_told => input.checked_sub(cached),
+            (Some(input), Some(false)) if has_cache => input.checked_sub(cached),
             // The count includes cached tokens, whose number is unknown.
             (Some(_), Some(false)) => None,
             (Some(input), None) if cached == 0 => Some(input),
@@ -146,10 +146,10 @@ impl Figures {
 
     /// Returns whether cached tokens, and thoughts, are counted apart from input and output; `None` if unknown.
     fn arithmetic(&self, cached: u64, thoughts: u64, convention: &UsageConvention) -> (Option<bool>, Option<bool>) {
-        let said_cache = convention.input_includes_cache.map(|includes| !includes);
-        let said_thoughts = convention.output_excludes_thoughts;
+        let cache_convention = convention.input_includes_cache.map(|includes| !includes);
+        let thoughts_convention = convention.output_excludes_thoughts;
         let (Some(total), Some(input), Some(output)) = (self.total, self.input, self.output) else {
-            return (said_cache, said_thoughts);
+            return (cache_convention, thoughts_convention);
         };
         let fits = |cache: bool, thought: bool| {
             let beside = |yes: bool, count: u64| if yes { count } else { 0 };
@@ -165,8 +165,8 @@ impl Figures {
             |way: &(bool, bool), cache: Option<bool>, _: Option<bool>| cache.is_none_or(|says| says == way.0),
             |way: &(bool, bool), _: Option<bool>, thought: Option<bool>| thought.is_none_or(|says| says == way.1),
         ] {
-            if ways.iter().any(|way| says(way, said_cache, said_thoughts)) {
-                ways.retain(|way| says(way, said_cache, said_thoughts));
+            if ways.iter().any(|way| says(way, cache_convention, thoughts_convention)) {
+                ways.retain(|way| says(way, cache_convention, thoughts_convention));
             }
         }
         let agreed = |part: fn(&(bool, bool)) -> bool| {
@@ -174,8 +174,8 @@ impl Figures {
             ways.iter().all(|way| part(way) == first).then_some(first)
         };
         // A count of zero fits both ways and decides nothing.
-        let cache = if cached == 0 { said_cache } else { agreed(|way| way.0).or(said_cache) };
-        let thought = if thoughts == 0 { said_thoughts } else { agreed(|way| way.1).or(said_thoughts) };
+        let cache = if cached == 0 { cache_convention } else { agreed(|way| way.0).or(cache_convention) };
+        let thought = if thoughts == 0 { thoughts_convention } else { agreed(|way| way.1).or(thoughts_convention) };
         (cache, thought)
     }
 }
@@ -285,7 +285,7 @@ mod tests {
 
     use super::*;
 
-    const UNSAID: UsageConvention = UsageConvention {
+    const NO_CONVENTION: UsageConvention = UsageConvention {
         scope: None,
         input_includes_cache: None,
         output_excludes_thoughts: None,
@@ -318,32 +318,38 @@ mod tests {
     fn the_sum_tells_what_the_parts_mean() {
         let codex = json!({"totalTokens": 4731, "inputTokens": 1500, "cachedReadTokens": 3000, "cachedWriteTokens": 0,
             "outputTokens": 231, "thoughtTokens": 60});
-        assert_eq!(converted(codex, &UNSAID), [Some(1500), Some(231), Some(3000), Some(0), Some(60), Some(4731)]);
+        assert_eq!(
+            converted(codex, &NO_CONVENTION),
+            [Some(1500), Some(231), Some(3000), Some(0), Some(60), Some(4731)]
+        );
         let copilot = json!({"inputTokens": 4500, "outputTokens": 231, "totalTokens": 4731, "thoughtTokens": 60,
             "cachedReadTokens": 3000, "cachedWriteTokens": 0});
-        assert_eq!(converted(copilot, &UNSAID), [Some(1500), Some(231), Some(3000), Some(0), Some(60), Some(4731)]);
+        assert_eq!(
+            converted(copilot, &NO_CONVENTION),
+            [Some(1500), Some(231), Some(3000), Some(0), Some(60), Some(4731)]
+        );
         let opencode = json!({"inputTokens": 500, "outputTokens": 57, "totalTokens": 1577, "thoughtTokens": 20,
             "cachedReadTokens": 1000});
-        assert_eq!(converted(opencode, &UNSAID), [Some(500), Some(77), Some(1000), None, Some(20), Some(1577)]);
+        assert_eq!(converted(opencode, &NO_CONVENTION), [Some(500), Some(77), Some(1000), None, Some(20), Some(1577)]);
         let vibe = json!({"totalTokens": 4731, "inputTokens": 4500, "outputTokens": 231, "cachedReadTokens": 3000});
-        assert_eq!(converted(vibe, &UNSAID), [Some(1500), Some(231), Some(3000), None, None, Some(4731)]);
+        assert_eq!(converted(vibe, &NO_CONVENTION), [Some(1500), Some(231), Some(3000), None, None, Some(4731)]);
     }
 
     #[test]
     fn what_cannot_be_told_apart_is_absent() {
         let gemini = json!({"input_tokens": 4500, "output_tokens": 171});
         assert_eq!(converted(gemini.clone(), &GEMINI), [None, None, None, None, None, Some(4671)]);
-        assert_eq!(converted(gemini, &UNSAID), [Some(4500), Some(171), None, None, None, None]);
+        assert_eq!(converted(gemini, &NO_CONVENTION), [Some(4500), Some(171), None, None, None, None]);
         let no_sum = json!({"inputTokens": 500, "outputTokens": 50, "cachedReadTokens": 100, "thoughtTokens": 5});
-        assert_eq!(converted(no_sum.clone(), &UNSAID), [None, None, Some(100), None, Some(5), None]);
+        assert_eq!(converted(no_sum.clone(), &NO_CONVENTION), [None, None, Some(100), None, Some(5), None]);
         assert_eq!(converted(no_sum, &GEMINI), [Some(400), Some(55), Some(100), None, Some(5), None]);
         // The sum 10 + 5 + 5 fits cached tokens counted apart, and just as well thoughts counted apart.
         let twice = json!({"inputTokens": 10, "outputTokens": 5, "totalTokens": 20, "cachedReadTokens": 5,
             "thoughtTokens": 5});
-        assert_eq!(converted(twice.clone(), &UNSAID), [None, None, Some(5), None, Some(5), Some(20)]);
+        assert_eq!(converted(twice.clone(), &NO_CONVENTION), [None, None, Some(5), None, Some(5), Some(20)]);
         assert_eq!(converted(twice, &GEMINI), [Some(5), Some(10), Some(5), None, Some(5), Some(20)]);
         let nonsense = json!({"inputTokens": 10, "outputTokens": 5, "totalTokens": 3, "cachedReadTokens": 50});
-        assert_eq!(converted(nonsense, &UNSAID), [None, Some(5), Some(50), None, None, Some(3)]);
+        assert_eq!(converted(nonsense, &NO_CONVENTION), [None, Some(5), Some(50), None, None, Some(3)]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use memchr::memmem::Finder;
 use serde_json::Value;
 
 use super::lines::{Line, ToolUseResult};
-use crate::trace::recorder::{Recorder, ReportedStatus, ResultSaid};
+use crate::trace::recorder::{Recorder, ReportedStatus, ResultReport};
 use crate::trace::{CallStatus, NoticeCode, ToolKind};
 
 /// The beginning of each text by which Claude Code reports that a command goes on in the background.
@@ -51,7 +51,7 @@ pub(super) struct Tasks {
     /// The calls whose tasks failed before the result of the call.
     failed_early: HashSet<String>,
     /// The calls whose tasks are reported as failed or stopped.
-    told: HashSet<String>,
+    reported: HashSet<String>,
     /// The calls whose results show that they failed, also when the results are forgotten.
     failed: HashSet<String>,
 }
@@ -102,14 +102,14 @@ impl Tasks {
     }
 
     /// Takes the result of a call, which is open, successful, and may have asked for the output of a task.
-    pub(super) fn output(&mut self, id: &str, told: &ToolUseResult<'_>, recorder: &mut Recorder) {
+    pub(super) fn output(&mut self, id: &str, details: &ToolUseResult<'_>, recorder: &mut Recorder) {
         let tool = recorder.open_call(id).and_then(|(call, _)| call.name.as_deref());
         if !tool.is_some_and(|tool| ASKS_FOR_TASKS.contains(&tool)) {
             return;
         }
-        let (task, status) = match &told.task.0 {
+        let (task, status) = match &details.task.0 {
             Some(task) => (task.task_id.get(), task.status.get()),
-            None => (told.shell_id.get(), told.status.get()),
+            None => (details.shell_id.get(), details.status.get()),
         };
         if self.call(task).is_none() && status == Some("failed") {
             recorder
@@ -123,17 +123,17 @@ impl Tasks {
     pub(super) fn goes_on(
         &mut self,
         id: &str,
-        told: Option<&ToolUseResult<'_>>,
+        details: Option<&ToolUseResult<'_>>,
         output: Option<String>,
         recorder: &mut Recorder,
     ) -> bool {
         if !recorder.goes_on(id, output) {
             return false;
         }
-        self.is_of(told.and_then(|told| told.background_task.get()), Some(id));
+        self.is_of(details.and_then(|details| details.background_task.get()), Some(id));
         // The agent may use the ID of a call again.
         self.failed.remove(id);
-        self.told.remove(id);
+        self.reported.remove(id);
         if self.failed_early.remove(id) {
             self.ended(None, Some(id), Some("failed"), recorder);
         }
@@ -141,11 +141,11 @@ impl Tasks {
     }
 
     /// Takes the result of a call that ended, or that started a sub-agent in the background.
-    pub(super) fn returned(&mut self, id: &str, told: Option<&ToolUseResult<'_>>, recorder: &mut Recorder) {
+    pub(super) fn returned(&mut self, id: &str, details: Option<&ToolUseResult<'_>>, recorder: &mut Recorder) {
         let failed = self.failed_early.remove(id);
         self.failed.remove(id);
-        self.told.remove(id);
-        if told.is_some_and(|told| told.is_async.is_true()) && self.launched.len() < MAX_KNOWN {
+        self.reported.remove(id);
+        if details.is_some_and(|details| details.is_async.is_true()) && self.launched.len() < MAX_KNOWN {
             self.launched.insert(id.to_owned());
             if failed {
                 self.ended(None, Some(id), Some("failed"), recorder);
@@ -186,7 +186,7 @@ impl Tasks {
                 // The command came to no end of its own: the call ends as unfinished.
                 End::Stopped => return,
             };
-            recorder.result(&call, ResultSaid { outcome, ..ResultSaid::default() });
+            recorder.result(&call, ResultReport { outcome, ..ResultReport::default() });
             self.keep_failure(call, recorder);
             return;
         }
@@ -200,13 +200,13 @@ impl Tasks {
             (End::Failed, None) if is_open && self.failed_early.len() < MAX_KNOWN => {
                 self.failed_early.insert(call);
             }
-            (End::Failed, _) if (may_be_ok || is_open) && self.told.insert(call.clone()) => {
+            (End::Failed, _) if (may_be_ok || is_open) && self.reported.insert(call.clone()) => {
                 recorder.contradicted(
                     NoticeCode::TaskFailed,
                     format!("the call {call} went on in the background and failed there"),
                 );
             }
-            (End::Stopped, _) if may_be_ok && is_launched && self.told.insert(call.clone()) => {
+            (End::Stopped, _) if may_be_ok && is_launched && self.reported.insert(call.clone()) => {
                 let text = format!("the call {call} went on in the background and was stopped there");
                 recorder.contradicted(NoticeCode::TaskStopped, text);
             }
@@ -218,9 +218,9 @@ impl Tasks {
 
 /// Returns true if a successful result of a command only reports that the command goes on in the background. The data of the
 /// result decide, and its text if there are none: the stream has none for the calls of sub-agents.
-pub(super) fn goes_on(id: &str, told: Option<&ToolUseResult<'_>>, output: &str, recorder: &Recorder) -> bool {
-    match told {
-        Some(told) => told.background_task.get().is_some(),
+pub(super) fn goes_on(id: &str, details: Option<&ToolUseResult<'_>>, output: &str, recorder: &Recorder) -> bool {
+    match details {
+        Some(details) => details.background_task.get().is_some(),
         None => recorder.open_call(id).is_some_and(|(call, _)| call.kind == ToolKind::Execute) && says_goes_on(output),
     }
 }
@@ -302,10 +302,10 @@ impl Background {
         match (line.kind.or_empty(), line.subtype.or_empty()) {
             ("system", "background_tasks_changed") => {
                 let tasks = line.tasks.0.iter().filter_map(|task| task.0.as_ref());
-                let known = tasks.filter_map(|task| {
+                let running = tasks.filter_map(|task| {
                     Some((task.task_id.owned()?, OWN_SUB_AGENTS.contains(&task.task_type.or_empty())))
                 });
-                let before = std::mem::replace(&mut self.tasks, known.take(MAX_KNOWN).collect());
+                let before = std::mem::replace(&mut self.tasks, running.take(MAX_KNOWN).collect());
                 self.is_turn_due |= before.keys().any(|id| !self.tasks.contains_key(id));
             }
             ("system", "init") => {
@@ -425,12 +425,12 @@ mod tests {
     fn a_turn_of_the_program_may_be_the_answer_only_if_no_turn_for_the_prompt_follows() {
         let init = json!({"type": "system", "subtype": "init"});
         let own_result = json!({"type": "result", "subtype": "success", "origin": {"kind": "task-notification"}});
-        let said = |parent: Value| json!({"type": "assistant", "parent_tool_use_id": parent});
+        let assistant = |parent: Value| json!({"type": "assistant", "parent_tool_use_id": parent});
         for (line, may_have_answered) in [
             (json!({"type": "system", "subtype": "status"}), true),
             (json!({"type": "control_request"}), true),
-            (said(json!("a")), true),
-            (said(Value::Null), false),
+            (assistant(json!("a")), true),
+            (assistant(Value::Null), false),
             (json!({"type": "result", "subtype": "success"}), false),
         ] {
             let mut background = Background::default();

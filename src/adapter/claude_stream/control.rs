@@ -8,7 +8,7 @@ use super::{Translator, tools};
 use crate::adapter::requested::Differs;
 use crate::adapter::requests;
 use crate::adapter::surrogates;
-use crate::trace::recorder::{Answered, Asking, CallSaid, DecidedBy, Recorder, is_empty};
+use crate::trace::recorder::{Answered, Asking, CallReport, DecidedBy, Recorder, is_empty};
 use crate::trace::{NoticeCode, PermissionOption, PermissionOutcome, ToolKind};
 
 /// The maximum number of calls that are remembered as those of requests without a call id.
@@ -60,15 +60,15 @@ impl CanUseTool {
     }
 
     /// Returns the call as the request reports it, with the kind of its tool, if the kind is known.
-    pub(crate) fn said(&self, input: Value, kind: Option<ToolKind>) -> CallSaid {
+    pub(crate) fn call_report(&self, input: Value, kind: Option<ToolKind>) -> CallReport {
         let is_named = !self.tool.is_empty();
-        CallSaid {
+        CallReport {
             kind: kind.filter(|_| is_named),
             unknown_kind: is_named && kind.is_none(),
             name: is_named.then(|| self.tool.clone()),
             locations: tools::locations(&input),
             input: Some(input),
-            ..CallSaid::default()
+            ..CallReport::default()
         }
     }
 
@@ -153,24 +153,24 @@ impl Translator {
         let announced = recorder.open_call(&asked.call).and_then(|(call, _)| call.input.clone());
         let announced = announced.filter(|input| !is_empty(input)).unwrap_or_else(|| asked.input.clone());
         let kind = self.kinds.of(&asked.tool);
-        let said = asked.said(asked.input.clone(), kind);
+        let report = asked.call_report(asked.input.clone(), kind);
         let workspace = recorder.header().cwd.clone();
         let mut asking = Asking { options: asked.options(), awaits_answer: true, ..Asking::default() };
         // An empty id is treated as absent: it does not refer to a call whose id is empty.
         let call = Some(asked.call.as_str()).filter(|id| !id.is_empty());
         if let Some((open, diffs)) = call.and_then(|call| recorder.open_call(call)) {
-            let differs = Differs::between(open, diffs, &said, workspace.as_deref());
+            let differs = Differs::between(open, diffs, &report, workspace.as_deref());
             if let Some((code, text)) = differs.notice(&asked.id) {
                 recorder.notice(code, text);
             }
             (asking.asked, asking.updated_input) = (Some(differs.asked), differs.updated_input);
-            recorder.update(&asked.call, said, true);
+            recorder.update(&asked.call, report, true);
         } else if call.is_none() || asked.tool.is_empty() {
             let text =
                 format!("the request {} does not describe its call: it lacks a tool, an id or an input", asked.id);
             recorder.lost(NoticeCode::UnknownCall, text);
         } else {
-            recorder.call(&asked.call, said);
+            recorder.call(&asked.call, report);
         }
         if self.is_over() && !self.background.goes_on() {
             recorder.notice(NoticeCode::LateRequest, format!("the request {} came after the turn had ended", asked.id));

@@ -28,17 +28,17 @@ impl Translator {
         self.settle_repeated(recorder);
         self.take_denials(line, recorder);
         let turn = std::mem::take(&mut self.turn);
-        let mut said = recorder.answer().into_owned();
+        let mut shown_answer = recorder.answer().into_owned();
         // The text may be the answer of an earlier turn.
         let is_later = self.is_over() || self.own_turn.is_some();
-        let is_of_before = is_later && !turn.spoken && is_another(line.result.or_empty(), &said);
+        let is_of_before = is_later && !turn.spoken && is_another(line.result.or_empty(), &shown_answer);
         let answer = outcome::answer(
             line,
             &Turn {
                 interrupted: turn.interrupted,
                 api_error: turn.api_error.as_deref(),
                 error_word: turn.error_word.as_deref(),
-                said: &said,
+                text: &shown_answer,
                 by_program: turn.by_program.as_deref(),
                 by_model: turn.by_model,
                 stop_reason: turn.stop_reason.as_deref(),
@@ -49,13 +49,13 @@ impl Translator {
         let has_answered =
             matches!(answer, EndReport::Ended { reason: StopReason::EndTurn | StopReason::MaxTokens, .. });
         // An agent that shows no complete messages never completes a text.
-        let completes_texts = self.has_whole || is_another(line.result.or_empty(), &said);
+        let completes_texts = self.has_whole || is_another(line.result.or_empty(), &shown_answer);
         if has_answered && !turn.interrupted && completes_texts && !cut.is_empty() {
             withdraw_cut_texts(cut, recorder);
-            said = if recorder.is_answer_withdrawn() { String::new() } else { recorder.answer().into_owned() };
+            shown_answer = if recorder.is_answer_withdrawn() { String::new() } else { recorder.answer().into_owned() };
         }
         // If the message itself did not arrive, its last block is in the `result` line.
-        let lost = (said.is_empty() || is_of_before) && !turn.synthetic;
+        let lost = (shown_answer.is_empty() || is_of_before) && !turn.synthetic;
         if lost && has_answered {
             let part = Continuation::Of(self.fresh_part());
             let structured = line.structured_output.as_ref().filter(|value| !value.is_null()).map(Value::to_string);
@@ -63,7 +63,7 @@ impl Translator {
             recorder.say(Voice::Agent, None, answer.unwrap_or_default(), part);
         } else if matches!(answer, EndReport::Ended { reason: StopReason::EndTurn, .. }) {
             let by_program = turn.by_program.as_deref().is_some_and(|text| !is_another(line.result.or_empty(), text));
-            if !by_program && is_another(line.result.or_empty(), &said) {
+            if !by_program && is_another(line.result.or_empty(), &shown_answer) {
                 let text = first_bytes(line.result.or_empty(), 200);
                 recorder.notice(
                     NoticeCode::AnswerDiffers,
@@ -161,9 +161,9 @@ impl Translator {
 }
 
 /// Returns true if the final text of a turn is another one than that of its messages.
-fn is_another(result: &str, said: &str) -> bool {
+fn is_another(result: &str, messages: &str) -> bool {
     // Blocks are joined in several ways.
     let without_spaces = |text: &str| text.split_whitespace().collect::<String>();
-    let (said, result) = (without_spaces(said), without_spaces(result));
-    !result.is_empty() && !said.is_empty() && !said.contains(result.trim_end_matches('…'))
+    let (messages, result) = (without_spaces(messages), without_spaces(result));
+    !result.is_empty() && !messages.is_empty() && !messages.contains(result.trim_end_matches('…'))
 }

@@ -17,7 +17,7 @@ pub(crate) enum Word<'a> {
     /// No value, or null.
     #[default]
     Absent,
-    Said(Cow<'a, str>),
+    Text(Cow<'a, str>),
     Odd,
 }
 
@@ -239,7 +239,7 @@ impl<'de: 'a, 'a> Lenient<'de> for Word<'a> {
     }
 
     fn text(text: Cow<'de, str>) -> Self {
-        Self::Said(text)
+        Self::Text(text)
     }
 }
 

@@ -10,11 +10,11 @@ use super::background::{self, NOTIFICATION, TAG};
 use super::lenient::Text;
 use super::lines::{Block, Line, Message, ToolUseResult};
 use super::patch::patched;
-use super::{INTERRUPTED, PROGRAM_WRITES, TOLD_SUBTYPES, hash, malformed, outcome, texts, tools, unknown_block};
+use super::{INTERRUPTED, NOTICE_SUBTYPES, PROGRAM_WRITES, hash, malformed, outcome, texts, tools, unknown_block};
 use crate::adapter::session_file::facts::Tokens;
 use crate::adapter::{EndReport, Translate, errors, surrogates};
 use crate::harness::Manifest;
-use crate::trace::recorder::{CallSaid, Continuation, Recorder, Voice};
+use crate::trace::recorder::{CallReport, Continuation, Recorder, Voice};
 use crate::trace::usage::Measure;
 use crate::trace::{Agent, Exit, NoticeCode, Role, StopReason, Usage, UsageScope};
 use crate::wire::WireLine;
@@ -151,7 +151,7 @@ impl Translator {
                 }
             }
             "system" => match line.subtype.or_empty() {
-                code if TOLD_SUBTYPES.contains(&code) => {
+                code if NOTICE_SUBTYPES.contains(&code) => {
                     self.was_compacted |= code == "compact_boundary";
                     recorder.notice(code.into(), text);
                     self.inner.withdraw(line, recorder);
@@ -226,7 +226,7 @@ impl Translator {
         self.has_totals = false;
         let Some(message) = &line.message.0 else { return };
         for id in message.content.0.iter().filter_map(|block| block.id.get()) {
-            recorder.update(id, CallSaid { cwd: line.cwd.owned(), ..CallSaid::default() }, false);
+            recorder.update(id, CallReport { cwd: line.cwd.owned(), ..CallReport::default() }, false);
         }
         let synthetic = message.model.get() == Some("<synthetic>") || line.is_api_error();
         if line.parent().is_none() {
@@ -303,7 +303,7 @@ impl Translator {
                 kind if is_result(kind) => {
                     // A call before this one, of the same message, may have changed the folder.
                     if let (Some(id), Some(folder)) = (block.tool_use_id.get(), self.folders.get(&parent)) {
-                        recorder.update(id, CallSaid { cwd: Some(folder.clone()), ..CallSaid::default() }, false);
+                        recorder.update(id, CallReport { cwd: Some(folder.clone()), ..CallReport::default() }, false);
                     }
                     if alone {
                         self.note_sandbox(line, block, recorder);
@@ -340,8 +340,8 @@ impl Translator {
 
     /// Compares the content of a file before a read or an edit with what the read or edit before it left.
     fn note_content(&mut self, line: &Line<'_>, recorder: &mut Recorder) {
-        let Some(told) = &line.tool_use_result.0 else { return };
-        let Some((path, before, after)) = contents_of(told) else { return };
+        let Some(details) = &line.tool_use_result.0 else { return };
+        let Some((path, before, after)) = contents_of(details) else { return };
         // Files elsewhere, such as logs, are not the work's.
         let folder = recorder.header().cwd.clone().unwrap_or_default();
         let is_inside = path.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with(['/', '\\']));
@@ -355,7 +355,7 @@ impl Translator {
         }
         let known = self.contents.get(path).copied();
         let differs = before.zip(known).is_some_and(|(before, known)| hash(&plain_lines(before)) != known);
-        if differs || told.user_modified.is_true() {
+        if differs || details.user_modified.is_true() {
             recorder.notice_alone(NoticeCode::ChangedOnDisk, path);
         }
         match after {
@@ -439,7 +439,7 @@ impl Translator {
             );
         }
         for mut usage in outcome::usages(line).into_iter().filter(|usage| usage.scope == UsageScope::Session) {
-            if usage.output_tokens.is_some_and(|told| told < self.output) {
+            if usage.output_tokens.is_some_and(|tokens| tokens < self.output) {
                 recorder
                     .notice(NoticeCode::UsageDiffers, "the session's totals are smaller than the sum of its messages");
                 continue;
@@ -477,22 +477,23 @@ type Contents<'a> = (&'a str, Option<&'a str>, Option<Cow<'a, str>>);
 
 /// Returns the path of a file that a call read or changed, with its whole content before the call and after it, if the result shows
 /// them. A read of a part of a file shows nothing.
-fn contents_of<'a>(told: &'a ToolUseResult<'_>) -> Option<Contents<'a>> {
-    if let Some(read) = &told.file.0 {
+fn contents_of<'a>(details: &'a ToolUseResult<'_>) -> Option<Contents<'a>> {
+    if let Some(read) = &details.file.0 {
         let is_to_the_end = read.num_lines.0.is_some() && read.num_lines.0 == read.total_lines.0;
         let is_whole = is_to_the_end && read.start_line.0 == Some(1);
         let text = read.content.0.as_deref().filter(|_| is_whole)?;
         return Some((read.file_path.get()?, Some(text), Some(Cow::Borrowed(text))));
     }
-    let path = told.file_path.get()?;
-    let before = told.original.0.as_deref();
-    let edits = told.edits.0.iter().filter_map(|edit| edit.0.as_ref());
-    let new: Vec<&str> = edits.map(|edit| &edit.new_string).chain([&told.new_string]).filter_map(Text::get).collect();
-    if told.old_string.0.is_none() && new.is_empty() {
-        return Some((path, before, told.content.0.as_deref().map(Cow::Borrowed)));
+    let path = details.file_path.get()?;
+    let before = details.original.0.as_deref();
+    let edits = details.edits.0.iter().filter_map(|edit| edit.0.as_ref());
+    let new: Vec<&str> =
+        edits.map(|edit| &edit.new_string).chain([&details.new_string]).filter_map(Text::get).collect();
+    if details.old_string.0.is_none() && new.is_empty() {
+        return Some((path, before, details.content.0.as_deref().map(Cow::Borrowed)));
     }
     // What an edit asks for is not always what it does: it keeps the quotes of the file, and removes a line as a whole.
-    let after = before.and_then(|before| patched(before, &told.patch, new));
+    let after = before.and_then(|before| patched(before, &details.patch, new));
     Some((path, before, after.map(|lines| Cow::Owned(lines.join("\n")))))
 }
 
@@ -523,7 +524,7 @@ fn last_word(message: &Message<'_>) -> Last {
     };
     let calls = blocks.iter().any(|block| block.kind.or_empty().ends_with("tool_use") && !has_result(block));
     let after_results = blocks.iter().rposition(is_result).map_or(0, |at| at + 1);
-    let said = blocks.iter().skip(after_results).any(|block| block.kind.get() == Some("text"));
+    let has_text = blocks.iter().skip(after_results).any(|block| block.kind.get() == Some("text"));
     match message.stop_reason.get() {
         _ if calls => Last::Open,
         Some("end_turn" | "stop_sequence") => Last::Answer(StopReason::EndTurn, None),
@@ -532,7 +533,7 @@ fn last_word(message: &Message<'_>) -> Last {
         Some("tool_use" | "pause_turn") => Last::Open,
         Some(other) => Last::Answer(StopReason::Other, Some(other.to_owned())),
         // Older versions keep no reason; a text without calls is an answer.
-        None if said => Last::Answer(StopReason::EndTurn, None),
+        None if has_text => Last::Answer(StopReason::EndTurn, None),
         None => Last::Open,
     }
 }

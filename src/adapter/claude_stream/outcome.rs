@@ -20,7 +20,7 @@ pub(crate) struct Turn<'a> {
     /// The agent's word for the kind of that error.
     pub(crate) error_word: Option<&'a str>,
     /// The final text.
-    pub(crate) said: &'a str,
+    pub(crate) text: &'a str,
     /// The agent's last message, if its program and not its model wrote it.
     pub(crate) by_program: Option<&'a str>,
     /// True if the model wrote the agent's last message, false if the agent's program did; `None` if no message is known.
@@ -40,25 +40,25 @@ pub(crate) fn answer(line: &Line<'_>, turn: &Turn<'_>) -> EndReport {
     }
     let stop_reason = match &line.stop_reason {
         Word::Absent => turn.stop_reason.unwrap_or_default(),
-        Word::Said(word) => word.as_ref(),
+        Word::Text(word) => word.as_ref(),
         Word::Odd => return no_answer("the stop reason is not a string"),
     };
     if line.is_error == Stated::Odd {
         return no_answer("`is_error` is not a boolean");
     }
-    let told = error_message(line);
+    let message = error_message(line);
     let terminal = line.terminal_reason.or_empty();
     let subtype = line.subtype.or_empty();
     match subtype {
-        "error_max_turns" => return EndReport::Ended { reason: StopReason::MaxTurns, detail: told },
-        "error_max_budget_usd" => return EndReport::Ended { reason: StopReason::MaxBudget, detail: told },
+        "error_max_turns" => return EndReport::Ended { reason: StopReason::MaxTurns, detail: message },
+        "error_max_budget_usd" => return EndReport::Ended { reason: StopReason::MaxBudget, detail: message },
         "cancelled" | "canceled" | "interrupted" | "aborted" => return ended(StopReason::Cancelled),
         _ => {}
     }
     let by_text =
         |text: &str| turn.error_word.and_then(|word| by_word(word, text)).unwrap_or_else(|| errors::by_text(text));
     let is_error = line.is_error.is_true() || subtype.starts_with("error") || terminal == "api_error";
-    let detail = told.unwrap_or_else(|| subtype.to_owned());
+    let detail = message.unwrap_or_else(|| subtype.to_owned());
     if let Some(category) = line.api_error_status.0.and_then(errors::by_status) {
         return EndReport::Failed { category, detail };
     }
@@ -130,8 +130,8 @@ fn shown_error<'a>(line: &'a Line<'_>, turn: &Turn<'a>) -> Option<&'a str> {
     if turn.api_error.is_some() || is_answer(line, turn) {
         return turn.api_error;
     }
-    let known = |text: &str| turn.error_text.iter().any(|pattern| pattern.is_match(text));
-    [line.result.or_empty(), turn.said, turn.by_program.unwrap_or_default()].into_iter().find(|text| known(text))
+    let is_error = |text: &str| turn.error_text.iter().any(|pattern| pattern.is_match(text));
+    [line.result.or_empty(), turn.text, turn.by_program.unwrap_or_default()].into_iter().find(|text| is_error(text))
 }
 
 /// Returns true if the agent's program states that the turn succeeded, and the model wrote the last message. If no message is
@@ -152,12 +152,12 @@ pub(crate) fn usages(line: &Line<'_>) -> Vec<Usage> {
     };
     let mut partial = Vec::new();
     let mut sum = |measure: Measure, figure: fn(&ModelUsage) -> &Count| {
-        let told: Vec<u64> = models.iter().filter_map(|(_, usage)| figure(usage).0).collect();
+        let figures: Vec<u64> = models.iter().filter_map(|(_, usage)| figure(usage).0).collect();
         // A figure that only some of the models have is a lower bound.
-        if told.len() < models.len() || unreadable_models(line) > 0 {
+        if figures.len() < models.len() || unreadable_models(line) > 0 {
             partial.push(measure);
         }
-        (!told.is_empty()).then(|| told.into_iter().fold(0, u64::saturating_add))
+        (!figures.is_empty()).then(|| figures.into_iter().fold(0, u64::saturating_add))
     };
     if !models.is_empty() {
         session.input_tokens = sum(Measure::InputTokens, |usage| &usage.input_tokens);

@@ -32,7 +32,7 @@ struct StreamedBlock {
 
 #[derive(Debug)]
 enum PartKind {
-    Text { voice: Voice, said: String, part: String, cut: Cut },
+    Text { voice: Voice, so_far: String, part: String, cut: Cut },
     Call(StreamedCall),
 }
 
@@ -105,9 +105,9 @@ impl Streamed {
     /// recorded.
     pub(crate) fn cut_texts(&mut self) -> impl Iterator<Item = (&str, &str)> {
         self.blocks.iter_mut().filter(|block| !block.whole).filter_map(|block| match &block.what {
-            PartKind::Text { voice: Voice::Agent, said, part, .. } if !said.is_empty() => {
+            PartKind::Text { voice: Voice::Agent, so_far, part, .. } if !so_far.is_empty() => {
                 block.whole = true;
-                Some((said.as_str(), part.as_str()))
+                Some((so_far.as_str(), part.as_str()))
             }
             PartKind::Text { .. } | PartKind::Call(_) => None,
         })
@@ -125,15 +125,15 @@ impl Streamed {
     ) -> Option<Piece<'a>> {
         if let Some(block) = self.blocks.iter_mut().find(|block| block.index == index) {
             return match &mut block.what {
-                PartKind::Text { said, part, cut, .. } if !block.whole => {
+                PartKind::Text { so_far, part, cut, .. } if !block.whole => {
                     let (whole, text) = cut.take(text, marked);
                     // The recorder keeps no more either.
-                    if said.len() <= MAX_TEXT {
+                    if so_far.len() <= MAX_TEXT {
                         if let Some(whole) = whole {
-                            said.pop();
-                            said.push(whole);
+                            so_far.pop();
+                            so_far.push(whole);
                         }
-                        said.push_str(text);
+                        so_far.push_str(text);
                     }
                     Some(Piece { part: part.clone(), whole, text })
                 }
@@ -146,7 +146,7 @@ impl Streamed {
         }
         let (part, mut cut) = (fresh(), Cut::default());
         let (whole, text) = cut.take(text, marked);
-        let what = PartKind::Text { voice, said: text.to_owned(), part: part.clone(), cut };
+        let what = PartKind::Text { voice, so_far: text.to_owned(), part: part.clone(), cut };
         self.blocks.push(StreamedBlock { index, whole: false, what });
         Some(Piece { part, whole, text })
     }
@@ -194,13 +194,13 @@ impl Streamed {
     pub(crate) fn whole(&mut self, voice: Voice, text: &str) -> Whole {
         let mut differs = false;
         for block in &mut self.blocks {
-            let PartKind::Text { voice: spoken, said, part, .. } = &mut block.what else { continue };
+            let PartKind::Text { voice: spoken, so_far, part, .. } = &mut block.what else { continue };
             if block.whole || *spoken != voice {
                 continue;
             }
-            if text.starts_with(said.as_str()) || said.starts_with(text) {
+            if text.starts_with(so_far.as_str()) || so_far.starts_with(text) {
                 block.whole = true;
-                return Whole::Rest { from: said.len().min(text.len()), part: part.clone() };
+                return Whole::Rest { from: so_far.len().min(text.len()), part: part.clone() };
             }
             differs = true;
         }

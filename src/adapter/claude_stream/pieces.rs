@@ -7,7 +7,7 @@ use super::tools;
 use super::withdrawn::MAX_SHOWN;
 use crate::text::first_bytes;
 use crate::trace::NoticeCode;
-use crate::trace::recorder::{CallSaid, Continuation, Recorder, SentText, Voice, is_empty};
+use crate::trace::recorder::{CallReport, Continuation, Recorder, SentText, Voice, is_empty};
 
 /// The maximum number of texts without their complete blocks that are remembered in one turn.
 const MAX_CUT: usize = 1_000;
@@ -85,9 +85,9 @@ impl Translator {
 
     /// Remembers the texts of a streamed message whose complete blocks did not follow. What an interrupted turn streamed stays.
     fn keep_cut_texts(&mut self, parent: &Option<String>, streamed: &mut Streamed, recorder: &Recorder) {
-        for (said, part) in streamed.cut_texts() {
+        for (text, part) in streamed.cut_texts() {
             if !self.turn.interrupted && self.cut.len() < MAX_CUT {
-                let begins = first_bytes(said, MAX_SHOWN).to_owned();
+                let begins = first_bytes(text, MAX_SHOWN).to_owned();
                 let (parent, part) = (parent.clone(), part.to_owned());
                 self.cut.push(SentText { parent, part, begins, last_event: recorder.last_event() });
             }
@@ -205,7 +205,7 @@ impl Translator {
         }
         let plan = tools::plan(&name, &input);
         let locations = tools::locations(&input);
-        recorder.update(id, CallSaid { input: Some(input), locations, ..CallSaid::default() }, false);
+        recorder.update(id, CallReport { input: Some(input), locations, ..CallReport::default() }, false);
         if let Some(entries) = plan {
             recorder.plan(parent.clone(), entries);
         }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::adapter::exit_text::exit_code_in;
 use crate::harness::{Manifest, ToolKinds};
-use crate::trace::recorder::{ReportedStatus, ResultSaid};
+use crate::trace::recorder::{ReportedStatus, ResultReport};
 use crate::trace::{Attachment, FileDiff, Location, PlanEntry, ToolKind};
 
 use super::lenient::Text;
@@ -28,22 +28,22 @@ pub(crate) static BOTH_WAYS: LazyLock<&Manifest> =
 /// Kinds of tools by name: the manifest's own, then the built-in ones.
 pub(crate) struct Kinds {
     own: ToolKinds,
-    known: HashMap<String, Option<ToolKind>>,
+    by_name: HashMap<String, Option<ToolKind>>,
 }
 
 impl Kinds {
     /// Returns the kinds for sessions of this harness.
     pub(crate) fn new(manifest: &Manifest) -> Self {
-        Self { own: manifest.tool_kinds.clone(), known: HashMap::new() }
+        Self { own: manifest.tool_kinds.clone(), by_name: HashMap::new() }
     }
 
     /// Returns the kind of a tool, or `None` if no table lists the tool.
     pub(crate) fn of(&mut self, name: &str) -> Option<ToolKind> {
-        if let Some(kind) = self.known.get(name) {
+        if let Some(kind) = self.by_name.get(name) {
             return *kind;
         }
         let kind = self.own.of(name).or_else(|| BUILT_IN.tool_kinds.of(name));
-        self.known.insert(name.to_owned(), kind);
+        self.by_name.insert(name.to_owned(), kind);
         kind
     }
 }
@@ -78,15 +78,15 @@ pub(crate) fn plan(name: &str, input: &Value) -> Option<Vec<PlanEntry>> {
         todos
             .iter()
             .filter_map(|todo| {
-                let said = text(todo, "content").or_else(|| todo.as_str().map(str::to_owned))?;
-                Some(PlanEntry { text: said, status: text(todo, "status"), priority: text(todo, "priority") })
+                let content = text(todo, "content").or_else(|| todo.as_str().map(str::to_owned))?;
+                Some(PlanEntry { text: content, status: text(todo, "status"), priority: text(todo, "priority") })
             })
             .collect(),
     )
 }
 
 /// Reads a `tool_result` block, with the details in its line.
-pub(crate) fn result(id: &str, block: &Block<'_>, line: &Line<'_>, alone: bool) -> ResultSaid {
+pub(crate) fn result(id: &str, block: &Block<'_>, line: &Line<'_>, alone: bool) -> ResultReport {
     let parts = &block.content.0;
     let output = output_of(parts);
     let failed = block.is_error.is_true();
@@ -96,7 +96,7 @@ pub(crate) fn result(id: &str, block: &Block<'_>, line: &Line<'_>, alone: bool) 
     let denied_on_disk = alone
         && (!line.denial_kind.or_empty().is_empty()
             || line.permission_decision.0.as_ref().is_some_and(|it| it.decision.get() == Some("reject")));
-    let was_interrupted = alone && line.tool_use_result.0.as_ref().is_some_and(|told| told.interrupted.is_true());
+    let was_interrupted = alone && line.tool_use_result.0.as_ref().is_some_and(|details| details.interrupted.is_true());
     let outcome = match outcome(failed, meta, &output) {
         _ if denied_on_disk => ReportedStatus::Denied,
         ReportedStatus::Ok if was_interrupted => ReportedStatus::Cancelled,
@@ -105,10 +105,10 @@ pub(crate) fn result(id: &str, block: &Block<'_>, line: &Line<'_>, alone: bool) 
     };
     // The line contains one such object, so with several results it is unknown which one it belongs to.
     let diffs = match &line.tool_use_result.0 {
-        Some(told) if alone && outcome == ReportedStatus::Ok => diffs(told),
+        Some(details) if alone && outcome == ReportedStatus::Ok => diffs(details),
         _ => Vec::new(),
     };
-    ResultSaid {
+    ResultReport {
         outcome,
         diffs,
         exit_code: exit_code.or_else(|| exit_code_in(&output).filter(|_| failed)),
@@ -128,7 +128,7 @@ fn meta_of<'a, 'l>(id: &str, line: &'a Line<'l>) -> Option<&'a ResultMeta<'l>> {
 }
 
 fn outcome(failed: bool, meta: Option<&ResultMeta<'_>>, output: &str) -> ReportedStatus {
-    let decision = meta.and_then(|meta| meta.permission_decision.0.as_ref()).map(|said| said.decision.or_empty());
+    let decision = meta.and_then(|meta| meta.permission_decision.0.as_ref()).map(|it| it.decision.or_empty());
     let kind = meta.map(|meta| meta.non_execution_kind.or_empty()).unwrap_or_default();
     match (kind, decision) {
         (_, Some("reject" | "deny")) => ReportedStatus::Denied,
@@ -215,8 +215,8 @@ pub(crate) fn attachment(block: &Block<'_>) -> Attachment {
 }
 
 /// Returns the changes that Write, Edit, MultiEdit and NotebookEdit report.
-fn diffs(told: &ToolUseResult<'_>) -> Vec<FileDiff> {
-    let Some(path) = told.file_path.get().or(told.notebook_path.get()) else { return Vec::new() };
+fn diffs(details: &ToolUseResult<'_>) -> Vec<FileDiff> {
+    let Some(path) = details.file_path.get().or(details.notebook_path.get()) else { return Vec::new() };
     let diff = |old: Option<String>, new: &Text<'_>| FileDiff {
         path: path.to_owned(),
         old,
@@ -224,16 +224,16 @@ fn diffs(told: &ToolUseResult<'_>) -> Vec<FileDiff> {
     };
     let whole = |text: &Text<'_>| text.0.as_deref().map(str::to_owned);
     // An edit that replaces nothing makes a new file.
-    let replaced = |text: &Text<'_>| if told.original.get().is_none() { text.owned() } else { whole(text) };
-    if told.updated_file.0.is_some() {
-        vec![diff(whole(&told.original_file), &told.updated_file)]
-    } else if !told.edits.0.is_empty() {
-        let edits = told.edits.0.iter().filter_map(|edit| edit.0.as_ref());
+    let replaced = |text: &Text<'_>| if details.original.get().is_none() { text.owned() } else { whole(text) };
+    if details.updated_file.0.is_some() {
+        vec![diff(whole(&details.original_file), &details.updated_file)]
+    } else if !details.edits.0.is_empty() {
+        let edits = details.edits.0.iter().filter_map(|edit| edit.0.as_ref());
         edits.map(|edit| diff(replaced(&edit.old_string), &edit.new_string)).collect()
-    } else if told.old_string.0.is_some() || told.new_string.0.is_some() {
-        vec![diff(replaced(&told.old_string), &told.new_string)]
-    } else if told.content.0.is_some() {
-        vec![diff(whole(&told.original), &told.content)]
+    } else if details.old_string.0.is_some() || details.new_string.0.is_some() {
+        vec![diff(replaced(&details.old_string), &details.new_string)]
+    } else if details.content.0.is_some() {
+        vec![diff(whole(&details.original), &details.content)]
     } else {
         Vec::new()
     }
@@ -243,7 +243,7 @@ fn diffs(told: &ToolUseResult<'_>) -> Vec<FileDiff> {
 mod tests {
     use super::*;
 
-    fn said(json: &str) -> ResultSaid {
+    fn result_of(json: &str) -> ResultReport {
         let line: Line<'_> = serde_json::from_str(json).unwrap();
         let message = line.message.0.as_ref().unwrap();
         result("t", &message.content.0[0], &line, message.content.0.len() == 1)
@@ -305,12 +305,12 @@ mod tests {
             r#"{"message":{"content":[{"type":"tool_result","tool_use_id":"t","is_error":true,
                 "content":"Claude requested permissions to use Bash, but you haven't granted it yet."}]}}"#,
         ] {
-            assert_eq!(said(json).outcome, ReportedStatus::Denied, "{json}");
+            assert_eq!(result_of(json).outcome, ReportedStatus::Denied, "{json}");
         }
         let failed = |output: &str| {
             let block =
                 serde_json::json!({"type": "tool_result", "tool_use_id": "t", "is_error": true, "content": output});
-            said(&serde_json::json!({"message": {"content": [block]}}).to_string()).outcome
+            result_of(&serde_json::json!({"message": {"content": [block]}}).to_string()).outcome
         };
         for output in [
             "This command requires approval",
@@ -326,12 +326,12 @@ mod tests {
         }
         let other = r#"{"message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"no","is_error":true}]},
             "tool_result_meta":[{"id":"u","non_execution_kind":"user-rejected"}]}"#;
-        assert_eq!(said(other).outcome, ReportedStatus::Failed);
+        assert_eq!(result_of(other).outcome, ReportedStatus::Failed);
     }
 
     #[test]
     fn outputs_are_text_and_name_what_is_not() {
-        let result = said(
+        let result = result_of(
             r#"{"message":{"content":[{"type":"tool_result","tool_use_id":"t","content":[
                 {"type":"text","text":"one"},
                 {"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}},
@@ -339,7 +339,7 @@ mod tests {
         );
         assert_eq!(result.output.as_deref(), Some("one\n[image image/png, 4 bytes]\ntwo"));
         assert_eq!(result.outcome, ReportedStatus::Ok);
-        let result = said(
+        let result = result_of(
             r#"{"message":{"content":[{"type":"tool_result","content":"<persisted-output>\nbig","tool_use_id":"t"}]}}"#,
         );
         assert!(result.truncated);
@@ -349,21 +349,21 @@ mod tests {
     fn an_exit_code_is_read_from_failures_only() {
         let failed =
             r#"{"message":{"content":[{"type":"tool_result","content":"Exit code 127\nno","is_error":true}]}}"#;
-        assert_eq!(said(failed).exit_code, Some(127));
+        assert_eq!(result_of(failed).exit_code, Some(127));
         let fine = r#"{"message":{"content":[{"type":"tool_result","content":"Exit code 3 means lost"}]}}"#;
-        assert_eq!(said(fine).exit_code, None);
+        assert_eq!(result_of(fine).exit_code, None);
     }
 
     #[test]
     fn changes_come_from_what_the_tool_gave_back() {
-        let of = |told: &str| {
+        let of = |details: &str| {
             let line = format!(
-                r#"{{"message":{{"content":[{{"type":"tool_result","content":"ok"}}]}},"tool_use_result":{told}}}"#
+                r#"{{"message":{{"content":[{{"type":"tool_result","content":"ok"}}]}},"tool_use_result":{details}}}"#
             );
-            said(&line).diffs.into_iter().map(|diff| (diff.path, diff.old, diff.new)).collect::<Vec<_>>()
+            result_of(&line).diffs.into_iter().map(|diff| (diff.path, diff.old, diff.new)).collect::<Vec<_>>()
         };
         let diff = |old: Option<&str>, new: &str| ("/f".to_owned(), old.map(str::to_owned), Some(new.to_owned()));
-        for (told, expected) in [
+        for (details, expected) in [
             (r#"{"type":"create","filePath":"/f","content":"new","originalFile":null}"#, vec![diff(None, "new")]),
             (r#"{"type":"update","filePath":"/f","content":"new","originalFile":"x"}"#, vec![diff(Some("x"), "new")]),
             (r#"{"type":"update","filePath":"/f","content":"","originalFile":"x"}"#, vec![diff(Some("x"), "")]),
@@ -378,7 +378,7 @@ mod tests {
             (r#"{"type":"text","file":{"filePath":"/f","content":"seed"}}"#, vec![]),
             (r#""Error: no""#, vec![]),
         ] {
-            assert_eq!(of(told), expected, "{told}");
+            assert_eq!(of(details), expected, "{details}");
         }
     }
 

@@ -45,16 +45,16 @@ pub(super) fn has_calls(line: &Line<'_>) -> bool {
 
 /// Records a line of another session. An action in another session is an action in this trial, too.
 pub(super) fn foreign(line: &Line<'_>, text: &str, recorder: &mut Recorder) {
-    let told = format!("a line of another session, {}: {text}", line.session_id.or_empty());
+    let notice = format!("a line of another session, {}: {text}", line.session_id.or_empty());
     let event = line.event.0.as_ref();
     match event {
-        _ if has_calls(line) => recorder.did_unseen(NoticeCode::ForeignSession, told),
+        _ if has_calls(line) => recorder.did_unseen(NoticeCode::ForeignSession, notice),
         Some(event) if event.content_block.0.as_ref().is_some_and(Block::may_be_of_a_call) => {
-            recorder.did_unseen(NoticeCode::ForeignSession, told);
+            recorder.did_unseen(NoticeCode::ForeignSession, notice);
         }
         // The line with the whole message follows.
         Some(_) => {}
-        None => recorder.notice(NoticeCode::ForeignSession, told),
+        None => recorder.notice(NoticeCode::ForeignSession, notice),
     }
 }
 
@@ -85,12 +85,12 @@ fn may_hold_anything(kind: &str, line: &str) -> bool {
 
 /// Records a content block of an unknown type. It is lost if it may hold text or a call.
 pub(super) fn unknown_block(block: &Block<'_>, text: &str, recorder: &mut Recorder) {
-    let told = match block.kind.or_empty() {
+    let notice = match block.kind.or_empty() {
         "" => format!("a content block without a type: {text}"),
         kind => format!("a content block of the type `{kind}`: {text}"),
     };
     match block.may_be_of_a_call() || may_hold_anything(block.kind.or_empty(), text) {
-        true => recorder.lost(NoticeCode::UnknownBlock, told),
-        false => recorder.notice(NoticeCode::UnknownBlock, told),
+        true => recorder.lost(NoticeCode::UnknownBlock, notice),
+        false => recorder.notice(NoticeCode::UnknownBlock, notice),
     }
 }

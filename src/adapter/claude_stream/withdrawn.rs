@@ -16,7 +16,7 @@ pub(super) const MAX_SHOWN: usize = 80;
 
 /// The last lines of the model, by the hashes of their UUIDs.
 #[derive(Default)]
-pub(super) struct Sent {
+pub(super) struct SentLines {
     lines: HashMap<u64, LineContent>,
     /// The known lines, the oldest first.
     order: VecDeque<u64>,
@@ -33,7 +33,7 @@ struct LineContent {
     calls: Vec<String>,
 }
 
-impl Sent {
+impl SentLines {
     /// Takes a text, which was recorded as this part of a message.
     pub(super) fn text(&mut self, parent: &Option<String>, part: String, text: &str, recorder: &Recorder) {
         let begins = first_bytes(text, MAX_SHOWN).to_owned();
@@ -74,20 +74,19 @@ impl Translator {
         let (mut texts, mut calls, mut is_forgotten) = (Vec::new(), 0_u64, false);
         for uuid in line.supersedes.0.iter().filter_map(|uuid| uuid.get()) {
             // A line that is named twice has no content the second time.
-            let Some(content) = self.sent.lines.get_mut(&hash(uuid)).map(std::mem::take) else {
-                is_forgotten |= self.sent.is_full;
+            let Some(content) = self.sent_lines.lines.get_mut(&hash(uuid)).map(std::mem::take) else {
+                is_forgotten |= self.sent_lines.is_full;
                 continue;
             };
             calls += content.calls.iter().filter(|id| recorder.withdraw(id)).count() as u64;
             texts.extend(content.texts);
         }
         let count = plural(texts.len() as u64, "text");
-        let told = format!("the agent withdrew {count} and {} of earlier messages", plural(calls, "call"));
+        let notice = format!("the agent withdrew {count} and {} of earlier messages", plural(calls, "call"));
         match is_forgotten {
-            true => {
-                recorder.lost_speaker(NoticeCode::WithdrawnMessage, format!("{told}; it withdrew other messages, too"))
-            }
-            false if !texts.is_empty() || calls > 0 => recorder.notice(NoticeCode::WithdrawnMessage, told),
+            true => recorder
+                .lost_speaker(NoticeCode::WithdrawnMessage, format!("{notice}; it withdrew other messages, too")),
+            false if !texts.is_empty() || calls > 0 => recorder.notice(NoticeCode::WithdrawnMessage, notice),
             false => {}
         }
         for text in texts {

@@ -17,7 +17,7 @@ use crate::harness::{Manifest, ToolKinds, UsageConvention, UsageOf};
 use crate::repeated_key::repeated_key;
 use crate::text::first_bytes;
 use crate::trace::recorder::{
-    Answered, CallSaid, Continuation, DecidedBy, MAX_TEXT, QuotedLine, Recorder, ReportedStatus, ResultSaid, Voice,
+    Answered, CallReport, Continuation, DecidedBy, MAX_TEXT, QuotedLine, Recorder, ReportedStatus, ResultReport, Voice,
 };
 use crate::trace::usage::Measure;
 use crate::trace::view;
@@ -170,7 +170,7 @@ impl Session {
     fn record(&mut self, values: &mut Values, recorder: &mut Recorder) {
         match values.kind {
             Kind::Header => header(values, self.kept_on_disk, self.has_prompt, recorder),
-            Kind::Message | Kind::Thought => self.said(values, recorder),
+            Kind::Message | Kind::Thought => self.speak(values, recorder),
             Kind::Plan => {
                 let entries = values.plan("entries");
                 let parent = parent(values, recorder);
@@ -222,7 +222,7 @@ impl Session {
         }
     }
 
-    fn said(&mut self, values: &mut Values, recorder: &mut Recorder) {
+    fn speak(&mut self, values: &mut Values, recorder: &mut Recorder) {
         let parent = parent(values, recorder);
         if let Some(parent) = parent.as_ref().filter(|parent| !recorder.was_recorded(parent)) {
             // Whether the text is the main agent's is unknown.
@@ -271,13 +271,13 @@ impl Session {
         let Some(id) = values.needed("id") else { return };
         let parent = parent(values, recorder);
         let name = values.word("name");
-        let told = values.word("kind");
-        let kind = told.as_deref().and_then(ToolKind::from_word);
-        if let Some(word) = told.as_deref().filter(|word| kind.is_none() && *word != UNKNOWN_KIND) {
+        let kind_word = values.word("kind");
+        let kind = kind_word.as_deref().and_then(ToolKind::from_word);
+        if let Some(word) = kind_word.as_deref().filter(|word| kind.is_none() && *word != UNKNOWN_KIND) {
             values.refuse("kind", format!("`{word}` is not a tool kind"));
         }
-        let is_unknown = told.is_some() && kind.is_none();
-        let mut said = CallSaid {
+        let is_unknown = kind_word.is_some() && kind.is_none();
+        let mut report = CallReport {
             kind: kind.or_else(|| self.kinds.of(name.as_deref().filter(|_| !is_unknown)?)),
             parent,
             group: values.word("group"),
@@ -286,19 +286,19 @@ impl Session {
             input: values.take("input").map(unpacked),
             locations: values.locations("locations"),
             cwd: values.word("cwd").map(|folder| view::of_url(&folder).into_owned()),
-            ..CallSaid::default()
+            ..CallReport::default()
         };
         // Without a kind of its own and a name that the table lists, the kind is unknown, unless an earlier announcement
         // had one.
-        let is_first = |recorder: &mut Recorder| !recorder.is_open(&id) || recorder.is_another(&id, &said);
-        said.unknown_kind = is_unknown || (said.kind.is_none() && is_first(recorder));
+        let is_first = |recorder: &mut Recorder| !recorder.is_open(&id) || recorder.is_another(&id, &report);
+        report.unknown_kind = is_unknown || (report.kind.is_none() && is_first(recorder));
         let piece = values.text("input-delta");
         self.texts.break_off();
         if recorder.may_end_calls() {
             self.settle_all(recorder);
         }
-        let command = said.input.clone().filter(|_| said.kind == Some(ToolKind::Execute));
-        recorder.call(&id, said);
+        let command = report.input.clone().filter(|_| report.kind == Some(ToolKind::Execute));
+        recorder.call(&id, report);
         if let Some((typed, command)) = self.typed_input.as_mut().zip(command) {
             typed.look_at(&id, &command, recorder);
         }
@@ -320,7 +320,7 @@ impl Session {
         let Some(pieces) = self.pieces.remove(id) else { return };
         let input = unpacked(Value::String(pieces));
         recorder.showed_first(id, &input);
-        recorder.update(id, CallSaid { input: Some(input), ..CallSaid::default() }, true);
+        recorder.update(id, CallReport { input: Some(input), ..CallReport::default() }, true);
     }
 
     pub(super) fn settle_all(&mut self, recorder: &mut Recorder) {
@@ -355,7 +355,7 @@ impl Session {
             Outcome::GoesOn | Outcome::Unknown => None,
         };
         let states_exit = values.has("exit-code") || values.is_broken("exit-code");
-        let mut said = ResultSaid {
+        let mut report = ResultReport {
             outcome: outcome.unwrap_or_default(),
             output: values.text("output"),
             diffs: values.diffs("diffs"),
@@ -363,22 +363,22 @@ impl Session {
             truncated: values.flag("truncated"),
         };
         self.texts.break_off();
-        if outcome.is_none() || (outcome == Some(ReportedStatus::Ok) && states_exit && said.exit_code.is_none()) {
+        if outcome.is_none() || (outcome == Some(ReportedStatus::Ok) && states_exit && report.exit_code.is_none()) {
             // The call stays open, and ends as unfinished with what is known of it.
-            let known = CallSaid { output: said.output, diffs: said.diffs, ..CallSaid::default() };
-            recorder.update(&id, known, false);
+            let so_far = CallReport { output: report.output, diffs: report.diffs, ..CallReport::default() };
+            recorder.update(&id, so_far, false);
             if !goes_on {
                 recorder.unclear_outcome(&id);
             }
             return;
         }
         if let Some(shown) = self.ends.get(&id) {
-            agree(&id, &mut said, shown, recorder);
+            agree(&id, &mut report, shown, recorder);
         }
         if let Some(typed) = &mut self.typed_input {
-            typed.result(&id, &said);
+            typed.result(&id, &report);
         }
-        recorder.end_or_repeat(&id, &id, said);
+        recorder.end_or_repeat(&id, &id, report);
         if let Some(typed) = &mut self.typed_input {
             typed.ended(&id, recorder);
         }
@@ -526,14 +526,17 @@ impl Session {
     /// Ends the turn at the agent's word; its answer may still be an error.
     fn end_turn(&mut self, detail: Option<String>, output: Option<&str>, recorder: &mut Recorder) -> EndReport {
         let answer = recorder.answer().into_owned();
-        let said = if answer.is_empty() { output.unwrap_or_default() } else { &answer };
-        if self.error_text.iter().any(|pattern| pattern.is_match(said)) {
+        let answer_text = if answer.is_empty() { output.unwrap_or_default() } else { &answer };
+        if self.error_text.iter().any(|pattern| pattern.is_match(answer_text)) {
             self.is_error_by_text = !answer.is_empty();
-            return EndReport::Failed { category: errors::by_text(said), detail: said.to_owned() };
+            return EndReport::Failed { category: errors::by_text(answer_text), detail: answer_text.to_owned() };
         }
         let is_other = |output: &&str| {
-            let (said, output) = (answer.trim(), output.trim());
-            !said.is_empty() && !output.is_empty() && !said.contains(output) && !output.contains(said)
+            let (answer_text, output) = (answer.trim(), output.trim());
+            !answer_text.is_empty()
+                && !output.is_empty()
+                && !answer_text.contains(output)
+                && !output.contains(answer_text)
         };
         if let Some(output) = output.filter(is_other) {
             let text = first_bytes(output, 200);
@@ -601,13 +604,13 @@ fn parent(values: &mut Values, recorder: &Recorder) -> Option<String> {
 
 /// Compares a result with the facts that other lines show about the end of its call. If they contradict each other, the
 /// outcome is an error without an exit code.
-fn agree(id: &str, said: &mut ResultSaid, shown: &EndShown, recorder: &mut Recorder) {
-    if !matches!(said.outcome, ReportedStatus::Ok | ReportedStatus::Failed) {
+fn agree(id: &str, report: &mut ResultReport, shown: &EndShown, recorder: &mut Recorder) {
+    if !matches!(report.outcome, ReportedStatus::Ok | ReportedStatus::Failed) {
         return;
     }
-    let failed = said.outcome == ReportedStatus::Failed || said.exit_code.is_some_and(|code| code != 0);
-    let says_so = failed || said.exit_code == Some(0);
-    let codes_differ = said.exit_code.zip(shown.exit_code).is_some_and(|(one, other)| one != other);
+    let failed = report.outcome == ReportedStatus::Failed || report.exit_code.is_some_and(|code| code != 0);
+    let says_so = failed || report.exit_code == Some(0);
+    let codes_differ = report.exit_code.zip(shown.exit_code).is_some_and(|(one, other)| one != other);
     let contradicts = codes_differ
         || shown.differs
         || (shown.failed && shown.succeeded)
@@ -622,12 +625,12 @@ fn agree(id: &str, said: &mut ResultSaid, shown: &EndShown, recorder: &mut Recor
             word(if codes_differ || shown.differs { shown.failed } else { !failed })
         );
         recorder.notice(NoticeCode::ResultContradicts, text);
-        (said.outcome, said.exit_code) = (ReportedStatus::Failed, None);
+        (report.outcome, report.exit_code) = (ReportedStatus::Failed, None);
         return;
     }
-    said.exit_code = said.exit_code.or(shown.exit_code);
+    report.exit_code = report.exit_code.or(shown.exit_code);
     if shown.failed {
-        said.outcome = ReportedStatus::Failed;
+        report.outcome = ReportedStatus::Failed;
     }
 }
 
@@ -636,7 +639,7 @@ fn unpacked(input: Value) -> Value {
     match &input {
         Value::String(text) if repeated_key(text).is_some() => input,
         Value::String(text) => match serde_json::from_str::<Value>(&big_numbers::as_texts(text)) {
-            Ok(held @ (Value::Object(_) | Value::Array(_))) => held,
+            Ok(value @ (Value::Object(_) | Value::Array(_))) => value,
             _ => input,
         },
         _ => input,

@@ -35,7 +35,7 @@ impl TextKey {
 
 struct Stream {
     key: TextKey,
-    said: String,
+    text: String,
     part: String,
 }
 
@@ -43,16 +43,16 @@ impl Stream {
     /// Replaces the text: withdraws the part that the new text does not have, and adds the rest of the new text. Returns
     /// false if it is too late to withdraw a part.
     fn replace(&mut self, text: &str, recorder: &mut Recorder) -> bool {
-        let common = self.said.char_indices().zip(text.chars()).take_while(|((_, one), other)| one == other);
+        let common = self.text.char_indices().zip(text.chars()).take_while(|((_, one), other)| one == other);
         let length = common.last().map_or(0, |((at, c), _)| at + c.len_utf8());
         let (voice, parent) = (self.key.voice(), &self.key.parent);
-        let old = &self.said[length..];
+        let old = &self.text[length..];
         if !old.is_empty() && !recorder.take_back(voice, parent.as_ref(), &self.part, old) {
             return false;
         }
         recorder.say(voice, parent.clone(), &text[length..], Continuation::Of(self.part.clone()));
-        self.said.truncate(length);
-        self.said.push_str(&text[length..]);
+        self.text.truncate(length);
+        self.text.push_str(&text[length..]);
         true
     }
 }
@@ -61,8 +61,8 @@ impl Texts {
     /// Adds a piece that continues the last one.
     pub(super) fn delta(&mut self, key: TextKey, text: &str, recorder: &mut Recorder) {
         let stream = self.stream(key);
-        if stream.said.len() <= MAX_TEXT {
-            stream.said.push_str(text);
+        if stream.text.len() <= MAX_TEXT {
+            stream.text.push_str(text);
         }
         recorder.say(stream.key.voice(), stream.key.parent.clone(), text, Continuation::Of(stream.part.clone()));
     }
@@ -71,7 +71,7 @@ impl Texts {
     pub(super) fn snapshot(&mut self, key: TextKey, text: &str, recorder: &mut Recorder) {
         let stream = self.stream(key.clone());
         // White space at the end is no text.
-        let is_shorter = stream.said.strip_prefix(text).is_some_and(|rest| rest.trim().is_empty());
+        let is_shorter = stream.text.strip_prefix(text).is_some_and(|rest| rest.trim().is_empty());
         if is_shorter || text.is_empty() || stream.replace(text, recorder) {
             return;
         }
@@ -92,7 +92,7 @@ impl Texts {
             return;
         }
         if let Some(mut stream) = self.forget(&key) {
-            if stream.said.trim() == text.trim() || stream.replace(text, recorder) {
+            if stream.text.trim() == text.trim() || stream.replace(text, recorder) {
                 return;
             }
             recorder.lost_text(
@@ -117,7 +117,7 @@ impl Texts {
     fn stream(&mut self, key: TextKey) -> &mut Stream {
         let stream = match self.forget(&key) {
             Some(stream) => stream,
-            None => Stream { key, said: String::new(), part: self.fresh() },
+            None => Stream { key, text: String::new(), part: self.fresh() },
         };
         if self.streams.len() >= MAX_STREAMS {
             self.streams.pop_front();

@@ -251,9 +251,9 @@ impl Values {
             let kind = text("kind").filter(|kind| !kind.is_empty())?.to_owned();
             let (mut media_type, mut uri, mut data) = (text("media_type"), text("uri"), text("data"));
             // A URI that holds the data itself.
-            if let Some((about, held)) = uri.and_then(|uri| uri.strip_prefix("data:")?.split_once(',')) {
+            if let Some((about, content)) = uri.and_then(|uri| uri.strip_prefix("data:")?.split_once(',')) {
                 let named = about.split(';').next().filter(|named| !named.is_empty());
-                (media_type, uri, data) = (media_type.or(named), None, data.or(Some(held)));
+                (media_type, uri, data) = (media_type.or(named), None, data.or(Some(content)));
             }
             let bytes = data.map(|data| data.len() as u64);
             Some(Attachment { kind, media_type: media_type.map(str::to_owned), uri: uri.map(str::to_owned), bytes })

@@ -223,8 +223,8 @@ fn hash(line: &Value) -> u64 {
     let mut hasher = DefaultHasher::new();
     match line {
         Value::Object(map) => {
-            let told = map.iter().filter(|(key, _)| !OF_COPY.contains(&key.as_str()));
-            told.for_each(|(key, value)| (key, value.to_string()).hash(&mut hasher));
+            let entries = map.iter().filter(|(key, _)| !OF_COPY.contains(&key.as_str()));
+            entries.for_each(|(key, value)| (key, value.to_string()).hash(&mut hasher));
         }
         other => other.to_string().hash(&mut hasher),
     }
@@ -263,7 +263,7 @@ fn of_claude(line: &Value) -> Facts {
     let is_of_model = kind == "assistant"
         && message.and_then(|message| message.get("model")).and_then(Value::as_str) != Some("<synthetic>");
     let id = message.filter(|_| is_of_model).and_then(|message| message.get("id")).and_then(Value::as_str);
-    let agent = line.get("toolUseResult").and_then(|told| told.get("agentId")).and_then(Value::as_str);
+    let agent = line.get("toolUseResult").and_then(|result| result.get("agentId")).and_then(Value::as_str);
     let call = match blocks.map(Vec::as_slice) {
         Some([block]) => block.get("tool_use_id").and_then(Value::as_str),
         _ => None,
@@ -292,8 +292,8 @@ fn tokens(usage: &Value, model: Option<&str>) -> Tokens {
     const KEYS: [&str; 4] = ["input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"];
     let is_invalid = KEYS.iter().filter_map(|key| usage.get(*key)).any(|figure| !figure.is_null() && !figure.is_u64());
     let read = message_tokens(usage, model);
-    let told = KEYS.map(|key| usage.get(key).and_then(Value::as_u64));
-    let counts = if is_invalid { told } else { std::array::from_fn(|n| told[n].max(read.counts[n])) };
+    let figures = KEYS.map(|key| usage.get(key).and_then(Value::as_u64));
+    let counts = if is_invalid { figures } else { std::array::from_fn(|n| figures[n].max(read.counts[n])) };
     let [input, output, cache_read, cache_write] = counts;
     Tokens {
         input,

@@ -61,9 +61,10 @@ pub fn ask(named: &[String], runs: &RunsFolder, graded: &dyn Calibrate, labels: 
                 if !io::stdin().is_terminal() {
                     writeln!(err, "{}", harmless(&line))?;
                 }
-                let said = line.trim().to_lowercase();
-                let meant = |word: &&LabelValue| !said.is_empty() && [&word.text()[..1], word.text()].contains(&&*said);
-                match said.as_str() {
+                let input = line.trim().to_lowercase();
+                let meant =
+                    |word: &&LabelValue| !input.is_empty() && [&word.text()[..1], word.text()].contains(&&*input);
+                match input.as_str() {
                     _ if graded.labels().iter().any(|word| meant(&word)) => break graded.labels().iter().find(meant),
                     "s" | "skip" => break None,
                     "q" | "quit" => return Ok(()),

@@ -38,7 +38,7 @@ use crate::whole_file::write_whole;
 const MAX_PROTECTED_GLOBS: usize = 200;
 
 /// The codes of the notices that a reader of the draft must know.
-const TOLD: [NoticeCode; 7] = [
+const REPORTED_CODES: [NoticeCode; 7] = [
     NoticeCode::OtherBranches,
     NoticeCode::SessionTree,
     NoticeCode::SubAgentLeftOut,
@@ -207,7 +207,7 @@ fn imported(args: &FromSessionArgs, redactor: &mut Redactor) -> Result<(Header, 
     let mut events = Vec::new();
     while let Some(event) = reader.next_event().map_err(failed)? {
         if let Body::Notice { code, text, .. } = &event.body
-            && TOLD.contains(code)
+            && REPORTED_CODES.contains(code)
         {
             terminal::note(format_args!("note: {}", redactor.text(&one_line(text))));
         }

@@ -221,9 +221,9 @@ fn tell_failures(ended: &Ended) {
     let totals = &ended.logged.totals;
     for kind in [FailureKind::Miss, FailureKind::Key, FailureKind::Unreachable] {
         if let Some((failure, count)) = totals.failure(kind) {
-            let told = failure.message.clone().unwrap_or_default();
+            let message = failure.message.clone().unwrap_or_default();
             let more = if count > 1 { format!(" ({count} times)") } else { String::new() };
-            terminal::note(format_args!("error: {told}{more}"));
+            terminal::note(format_args!("error: {message}{more}"));
         }
     }
     // Telemetry that could not be read is no failure.

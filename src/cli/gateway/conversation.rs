@@ -36,9 +36,9 @@ pub(super) fn show(file: &Path) -> Result<u8, CliError> {
     for exchange in &exchanges {
         text.push_str(&format!("── {} ── {}\n", exchange.n, exchange.title.replace(['\r', '\n'], " ")));
         let earlier = continued(&exchange.request, &before);
-        let said = new_in(&exchange.request, earlier);
-        let answered = exchange.api.map(|api| answer(api, &exchange.response)).unwrap_or_default();
-        said.iter().chain(&answered).for_each(|said| text.push_str(&lines(said)));
+        let parts = new_in(&exchange.request, earlier);
+        let answers = exchange.api.map(|api| answer(api, &exchange.response)).unwrap_or_default();
+        parts.iter().chain(&answers).for_each(|part| text.push_str(&lines(part)));
         if let Some(error) = &exchange.error {
             text.push_str(&format!("error: {error}\n"));
         }
@@ -49,11 +49,11 @@ pub(super) fn show(file: &Path) -> Result<u8, CliError> {
     Ok(0)
 }
 
-fn lines(said: &ConversationPart) -> String {
-    let mut lines = said.text.lines();
+fn lines(part: &ConversationPart) -> String {
+    let mut lines = part.text.lines();
     let first = lines.next().unwrap_or_default();
     let rest = lines.map(|line| format!("{:9}{line}\n", ""));
-    format!("{:<9}{first}\n{}", format!("{}:", said.who), rest.collect::<String>())
+    format!("{:<9}{first}\n{}", format!("{}:", part.who), rest.collect::<String>())
 }
 
 fn read(file: &Path) -> Result<Vec<ShownExchange>, CliError> {

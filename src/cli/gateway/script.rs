@@ -71,13 +71,13 @@ pub(super) async fn serve(args: &ScriptArgs) -> Result<u8, CliError> {
         bound.map_err(|error| CliError::unreadable(format!("could not listen on port {}: {error}", args.port)))?;
     let running = bound.serve(Plays::Script(Box::new(Player::new(script, workspace, Vec::new()))), options);
     let mut out = output::stdout(Content::json(matches!(args.format, Format::Json)));
-    let told = match args.format {
+    let printed = match args.format {
         Format::Text => writeln!(out, "{}", running.base_url()),
         Format::Json => {
             writeln!(out, "{}", serde_json::json!({"base_url": running.base_url(), "port": running.port()}))
         }
     };
-    ignore_closed_pipe(told.and_then(|()| out.flush()))?;
+    ignore_closed_pipe(printed.and_then(|()| out.flush()))?;
     drop(out);
     tokio::select! {
         _ = interrupted.recv() => {}

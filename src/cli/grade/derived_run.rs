@@ -72,7 +72,7 @@ fn write_in(folder: &RunFolder, plan: &Plan, judged: Vec<TrialResult>) -> Result
 /// Links the evidence of a trial into the derived run. The files are never written again, and they outlive the
 /// original run.
 fn same_evidence(work: &Work, at: &Path) -> Result<(), CliError> {
-    if let Some(trace) = work.left.trace.as_ref().filter(|_| work.folder.is_none()) {
+    if let Some(trace) = work.files.trace.as_ref().filter(|_| work.folder.is_none()) {
         link_or_copy(trace, &at.join("trace.jsonl")).map_err(RunError::io("copy", trace))?;
     }
     for name in SAME {

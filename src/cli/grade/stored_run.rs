@@ -73,14 +73,14 @@ pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
     let mut had_other_prompt = Vec::new();
     for trial in source.trials.iter().filter(|trial| trial.skip.is_none()) {
         let Some(state) = states.get(&trial.id()).filter(|state| state.finished.is_some()) else { continue };
-        let was = run.result_of(trial, state)?;
-        left_above.see(&was);
-        if was.is_from_copy() {
+        let earlier = run.result_of(trial, state)?;
+        left_above.see(&earlier);
+        if earlier.is_from_copy() {
             from_copies.push(trial.id());
         }
-        let work = regraded.work(trial, state, was.without_copy_mark())?;
+        let work = regraded.work(trial, state, earlier.without_copy_mark())?;
         let has_prompts_alone = source.arms.is_empty() && !regraded.has_recorded_inputs(trial);
-        if has_prompts_alone && work.left.inputs == InputsOfAgent::Other {
+        if has_prompts_alone && work.files.inputs == InputsOfAgent::Other {
             had_other_prompt.push(trial.id());
         }
         works.push(work);
@@ -144,12 +144,12 @@ struct RegradedRun<'a> {
 
 impl RegradedRun<'_> {
     /// Plans the regrading of a finished trial. `was` is its result.
-    fn work(&self, trial: &TrialRecord, state: &TrialState, was: TrialResult) -> Result<Work, CliError> {
+    fn work(&self, trial: &TrialRecord, state: &TrialState, earlier: TrialResult) -> Result<Work, CliError> {
         let at = self.run.counting_attempt(trial, state)?;
         let case = self.cases.get(&trial.case);
         let arm = arm_of(&self.arms, &trial.arm);
         let (mut no_source, doubt) = self.sources.get(&trial.case).cloned().unwrap_or_default();
-        let inputs = self.inputs_of(trial, &was, &at);
+        let inputs = self.inputs_of(trial, &earlier, &at);
         if let Some(arm) = arm {
             let changed = self.known_arm(arm).is_some_and(|known| known.mixed || known.digest != arm.digest);
             // What is laid is needed where the workspace is made anew.
@@ -160,16 +160,20 @@ impl RegradedRun<'_> {
                     no_source.or_else(|| Some(format!("the variant `{}` has changed since the trial", arm.name)));
             }
         }
-        let left = left(&at, trial, &self.origins, (no_source, doubt))?;
+        let files = stored_files(&at, trial, &self.origins, (no_source, doubt))?;
         let changed =
-            ["trace.jsonl", "workspace.patch"].iter().find_map(|name| integrity::changed_file(&at, name, &was));
-        let kept_digest = was.files.get(integrity::WORKSPACE).cloned();
+            ["trace.jsonl", "workspace.patch"].iter().find_map(|name| integrity::changed_file(&at, name, &earlier));
+        let kept_digest = earlier.files.get(integrity::WORKSPACE).cloned();
         // A result with digests of files has that of the kept workspace. Without it, another program made the folder.
-        let is_kept = kept_digest.is_some() || was.files.is_empty();
-        let kept = left.kept.clone().filter(|_| is_kept);
+        let is_kept = kept_digest.is_some() || earlier.files.is_empty();
+        let kept = files.kept.clone().filter(|_| is_kept);
         let keys = self.source.case(&trial.case).and_then(|known| known.evidence.clone());
-        let left = Arc::new(StoredFiles { was: Some(was), inputs, changed, kept, kept_digest, keys, ..left });
-        let untrue = left.was.as_ref().filter(|was| was.is_not_as_judged()).and_then(|was| was.error.as_ref());
+        let files = Arc::new(StoredFiles { earlier: Some(earlier), inputs, changed, kept, kept_digest, keys, ..files });
+        let untrue = files
+            .earlier
+            .as_ref()
+            .filter(|earlier| earlier.is_not_as_judged())
+            .and_then(|earlier| earlier.error.as_ref());
         let untrue = untrue.map(|error| error.message.clone());
         let with = match (case, self.manifests.get(&trial.harness)) {
             _ if untrue.is_some() => Err(untrue.unwrap_or_default()),
@@ -185,12 +189,12 @@ impl RegradedRun<'_> {
             (_, None) => Err(format!("run.json describes no harness `{}`", trial.harness)),
         };
         let shown = at.display().to_string();
-        Ok(Work { trial: trial.clone(), attempt: state.attempt, with, left, shown, folder: Some(at) })
+        Ok(Work { trial: trial.clone(), attempt: state.attempt, with, files, shown, folder: Some(at) })
     }
 
     /// Returns how the inputs of the agent of a trial differ from those of its case and its arm now. `was` is the result of the
     /// trial, and `at` its folder.
-    fn inputs_of(&self, trial: &TrialRecord, was: &TrialResult, at: &Path) -> InputsOfAgent {
+    fn inputs_of(&self, trial: &TrialRecord, earlier: &TrialResult, at: &Path) -> InputsOfAgent {
         let of_case = self.inputs.get(&trial.case).copied().unwrap_or_default();
         let arm = arm_of(&self.arms, &trial.arm);
         if of_case == InputsOfAgent::Other || arm.is_some_and(|arm| self.has_changed(arm)) {
@@ -198,7 +202,7 @@ impl RegradedRun<'_> {
         }
         if self.lost.is_some() && arm.is_some() {
             // What was found while the experiment could be read counts.
-            return match was.warnings.contains(&Warning::OtherInputs) {
+            return match earlier.warnings.contains(&Warning::OtherInputs) {
                 true => InputsOfAgent::Other,
                 false => InputsOfAgent::Unknown,
             };
@@ -461,7 +465,7 @@ pub(in crate::cli) fn origins(run: &RunFolder, source: &RunRecord) -> Vec<RunFol
 type Doubts = (Option<String>, Option<String>);
 
 /// Returns the stored files of a trial.
-fn left(
+fn stored_files(
     at: &Path,
     trial: &TrialRecord,
     origins: &[RunFolder],

@@ -111,7 +111,7 @@ pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError>
         };
         // Without its digest in such a result, another program made the folder.
         let is_kept = judged.workspace.is_some() || judged.result.is_none();
-        let left = StoredFiles {
+        let files = StoredFiles {
             trace: Some(copy),
             patch: folder.as_ref().map(|at| at.join("workspace.patch")).filter(|path| path.is_file()),
             kept: folder.as_ref().map(|at| at.join("workspace")).filter(|path| is_kept && path.is_dir()),
@@ -121,13 +121,13 @@ pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError>
             keys,
             inputs: if had_other_prompt { InputsOfAgent::Other } else { InputsOfAgent::Unknown },
             changed: judged.changed.or(judged.patch_changed).or(unknown_keys),
-            was: None,
+            earlier: None,
             beside: judged.result,
             error: judged.error,
         };
         let attempt = Attempt::alone(case.clone(), Arc::new(manifest), trial.clone(), temporary.to_owned());
-        let (with, left) = (Ok(Arc::new(attempt)), Arc::new(left));
-        works.push(Work { trial, attempt: 1, with, left, shown: shown.to_owned(), folder: None });
+        let (with, files) = (Ok(Arc::new(attempt)), Arc::new(files));
+        works.push(Work { trial, attempt: 1, with, files, shown: shown.to_owned(), folder: None });
     }
     others.tell(&case.id);
     let mut record = RunRecord {

@@ -66,9 +66,9 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
     let temporary = engine::temporary()?;
     let cases = built_in(&temporary)?;
     let runtime = engine::runtime()?;
-    let done = runtime.block_on(check_all(args, &entries, &temporary, &cases));
+    let result = runtime.block_on(check_all(args, &entries, &temporary, &cases));
     runtime.shutdown_background();
-    let Some(reports) = done? else { return Ok(INTERRUPTED) };
+    let Some(reports) = result? else { return Ok(INTERRUPTED) };
     let code = exit_code(&reports);
     let mut out = output::stdout(Content::json(matches!(args.format, CheckFormat::Json)));
     let written = match args.format {
@@ -141,10 +141,10 @@ async fn check_all(
             model: args.model.as_deref(),
             time: args.timeout,
         };
-        let told = |probe: probes::Probe| {
+        let on_probe = |probe: probes::Probe| {
             terminal::note(format_args!("{name}: {}", probe.word()));
         };
-        match carry_out(&check, told).await {
+        match carry_out(&check, on_probe).await {
             Ok(report) => reports.push(report),
             Err(CheckError::Interrupted) => return Ok(None),
             Err(error) => return Err(CliError::unreadable(format!("the check of `{name}` failed: {error}"))),

@@ -52,18 +52,18 @@ pub fn run(args: &ParityArgs) -> Result<u8, CliError> {
     let (catalog, names) = inputs::catalog(std::slice::from_ref(&args.name))?;
     let name = names.first().map_or(args.name.as_str(), String::as_str);
     let inside = &catalog.get(name).map_err(|error| CliError::all([error]))?.manifest;
-    let (beside, told) = counterpart(&catalog, inside)?;
+    let (beside, outside) = counterpart(&catalog, inside)?;
     let temporary = engine::temporary()?;
     let cases = cases(args, &temporary)?;
     refuse_unserved(&cases, [inside, &beside], &catalog)?;
     if let Some(model) = &args.model {
-        refuse_unasked(model, [(inside, format!("harness `{}`", inside.name)), (&beside, told.clone())])?;
+        refuse_unasked(model, [(inside, format!("harness `{}`", inside.name)), (&beside, outside.clone())])?;
     }
     let runtime = engine::runtime()?;
-    let done = runtime.block_on(compare_all(args, &temporary, &cases, inside, &beside));
+    let result = runtime.block_on(compare_all(args, &temporary, &cases, inside, &beside));
     runtime.shutdown_background();
-    let Some(compared) = done? else { return Ok(INTERRUPTED) };
-    let parity = ParityReport { harness: inside.name.clone(), outside: told, cases: compared };
+    let Some(compared) = result? else { return Ok(INTERRUPTED) };
+    let parity = ParityReport { harness: inside.name.clone(), outside, cases: compared };
     let mut out = output::stdout(Content::json(matches!(args.format, OutputFormat::Json)));
     list::written(match args.format {
         OutputFormat::Table => write(&report::page(&parity), &terminal::stdout_look(), &mut out),

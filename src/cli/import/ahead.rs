@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[derive(Debug, PartialEq)]
-    struct Told {
+    struct AllLines {
         /// Each line with its number and its repeated key.
         lines: Vec<(WireLine, u64, Option<String>)>,
         is_timed: bool,
@@ -151,7 +151,7 @@ mod tests {
     }
 
     /// Reads every line.
-    fn all(mut lines: impl Lines) -> Told {
+    fn all(mut lines: impl Lines) -> AllLines {
         let (mut read, mut line) = (Vec::new(), WireLine::text(0, Dir::Recv, ""));
         loop {
             let error = match lines.read_line(&mut line) {
@@ -162,7 +162,7 @@ mod tests {
                 Ok(false) => None,
                 Err(error) => Some(error.to_string()),
             };
-            return Told { lines: read, is_timed: lines.is_timed(), error };
+            return AllLines { lines: read, is_timed: lines.is_timed(), error };
         }
     }
 
@@ -201,7 +201,7 @@ mod tests {
         }
         let text = "{\"n\":1}\n".repeat(1500);
         let broken = BufReader::new(io::Cursor::new(text).chain(Broken));
-        let told = all(Ahead::new(broken).unwrap());
-        assert_eq!((told.lines.len(), told.error.as_deref()), (1500, Some("the disk is gone")));
+        let result = all(Ahead::new(broken).unwrap());
+        assert_eq!((result.lines.len(), result.error.as_deref()), (1500, Some("the disk is gone")));
     }
 }

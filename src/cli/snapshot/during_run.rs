@@ -177,6 +177,6 @@ fn keep_over_earlier(run: &RunFolder, all: &[Compared]) -> Result<(), CliError> 
 
 /// Returns the cells with a trial that is not among those that had finished before.
 fn cells_run_now(record: &RunRecord, finished: &HashSet<TrialId>) -> HashSet<SnapshotCellId> {
-    let ran = record.trials.iter().filter(|trial| trial.skip.is_none() && !finished.contains(&trial.id()));
-    ran.map(TrialRecord::snapshot_cell).collect()
+    let run_now = record.trials.iter().filter(|trial| trial.skip.is_none() && !finished.contains(&trial.id()));
+    run_now.map(TrialRecord::snapshot_cell).collect()
 }

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Read, Write};
 use anstyle::Style;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
-use super::{Decision, Meant, compared, decide};
+use super::{Decision, Selection, compared, decide};
 use crate::cli::stop::INTERRUPTED;
 use crate::cli::{CliError, terminal};
 use crate::own_environment::in_ci;
@@ -30,7 +30,7 @@ enum Keypress {
     Interrupt,
 }
 
-pub fn run(meant: &Meant) -> Result<u8, CliError> {
+pub fn run(selection: &Selection) -> Result<u8, CliError> {
     if in_ci() {
         return Err(CliError::unreadable(
             "CI is set, so review asks nothing and writes nothing; compare with `evals snapshot check`",
@@ -42,11 +42,11 @@ pub fn run(meant: &Meant) -> Result<u8, CliError> {
              snapshot accept` or `reject`, with --only GLOB for single cells",
         ));
     }
-    super::unreadable(meant)?;
-    let all = compared(meant)?;
+    super::unreadable(selection)?;
+    let all = compared(selection)?;
     let look = terminal::stdout_look();
     let open: Vec<_> =
-        all.iter().zip(&meant.placed).filter(|(it, _)| it.differs && !it.rejected && it.trials > 0).collect();
+        all.iter().zip(&selection.placed).filter(|(it, _)| it.differs && !it.rejected && it.trials > 0).collect();
     let mut out = io::stdout();
     let mut left = open.len();
     let mut accept_all = false;
@@ -69,7 +69,7 @@ pub fn run(meant: &Meant) -> Result<u8, CliError> {
             Keypress::Quit => break,
             Keypress::Interrupt => return Ok(INTERRUPTED),
         };
-        let now = decide(meant, one, placed, decision)?;
+        let now = decide(selection, one, placed, decision)?;
         if !matches!(decision, Decision::Reject) {
             left -= 1;
             for line in now.note.iter().flat_map(|note| wrap(&format!("note: {note}"), look.columns())) {

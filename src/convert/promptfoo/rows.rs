@@ -50,7 +50,7 @@ pub struct Test {
 
 impl Test {
     /// Returns the test with the defaults below it.
-    pub fn over(&self, defaults: &Self) -> Self {
+    pub fn with_defaults(&self, defaults: &Self) -> Self {
         let mut merged = self.clone();
         merged.vars = defaults.vars.clone();
         merged.vars.extend(self.vars.clone());
@@ -531,7 +531,7 @@ fn scenario(scenario: &Value, file: &Path, key: &str, notes: &mut Vec<Note>, tes
         let base = self::test(config, file, &format!("{key}.config[{at}]"), 0);
         for (number, item) in inner.iter().enumerate() {
             let Value::Object(item) = item else { continue };
-            tests.push(self::test(item, file, &format!("{key}.tests[{number}]"), 0).over(&base));
+            tests.push(self::test(item, file, &format!("{key}.tests[{number}]"), 0).with_defaults(&base));
         }
     }
 }

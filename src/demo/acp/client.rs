@@ -59,16 +59,18 @@ impl Voice<'_> {
             }
         }
         let read = self.asked("fs/read_text_file", params)?;
-        Ok(read
-            .map_or_else(|failed| failed, |result| CallOutcome::said(result["content"].as_str().unwrap_or_default())))
+        Ok(read.map_or_else(
+            |failed| failed,
+            |result| CallOutcome::succeeded(result["content"].as_str().unwrap_or_default()),
+        ))
     }
 
     fn write_by_client(&mut self, step: &Write) -> io::Result<CallOutcome> {
         let path = self.cwd.join(&step.path);
         let written = self.asked("fs/write_text_file", json!({"path": path, "content": step.text}))?;
-        let said = format!("wrote {} bytes to {}", step.text.len(), step.path);
+        let result = format!("wrote {} bytes to {}", step.text.len(), step.path);
         let path = path.display().to_string();
-        Ok(written.map_or_else(|failed| failed, |_| CallOutcome::changed(said, path, None, &step.text)))
+        Ok(written.map_or_else(|failed| failed, |_| CallOutcome::changed(result, path, None, &step.text)))
     }
 
     /// Runs a command in a terminal of the client. The terminal shows the output, so the output is not requested.
@@ -79,13 +81,13 @@ impl Voice<'_> {
             Err(failed) => return Ok(failed),
         };
         self.call_update(call, json!({"content": [{"type": "terminal", "terminalId": terminal}]}))?;
-        let done = match self.asked("terminal/wait_for_exit", json!({"terminalId": terminal}))? {
+        let outcome = match self.asked("terminal/wait_for_exit", json!({"terminalId": terminal}))? {
             Ok(exit) => {
                 CallOutcome { failed: exit["exitCode"] != 0, terminal: Some(terminal), ..CallOutcome::default() }
             }
             Err(failed) => failed,
         };
-        Ok(done)
+        Ok(outcome)
     }
 
     /// Asks the user, if the client supports it. Returns `None` without an answer.

@@ -19,23 +19,24 @@ mod stream;
 
 /// Parses a request.
 pub fn asked(body: &Value) -> ModelRequest {
-    let mut said = Conversation::default();
-    said.system(&text_of(&body["system"]));
+    let mut conversation = Conversation::default();
+    conversation.system(&text_of(&body["system"]));
     for message in body["messages"].as_array().into_iter().flatten() {
         let content = &message["content"];
         let blocks = || content.as_array().into_iter().flatten();
         match text(message, "role") {
             "assistant" => {
-                said.model(blocks().filter(|block| text(block, "type") == "tool_use").map(|block| text(block, "id")));
+                conversation
+                    .model(blocks().filter(|block| text(block, "type") == "tool_use").map(|block| text(block, "id")));
             }
             "user" => {
                 for result in blocks().filter(|block| text(block, "type") == "tool_result") {
                     let failed = result["is_error"].as_bool().unwrap_or(false);
-                    said.result(result["tool_use_id"].as_str(), text_of(&result["content"]), Some(failed));
+                    conversation.result(result["tool_use_id"].as_str(), text_of(&result["content"]), Some(failed));
                 }
-                said.user(&text_of(content));
+                conversation.user(&text_of(content));
             }
-            _ => said.system(&text_of(content)),
+            _ => conversation.system(&text_of(content)),
         }
     }
     ModelRequest {
@@ -46,7 +47,7 @@ pub fn asked(body: &Value) -> ModelRequest {
         most: body["max_tokens"].as_u64(),
         forced: forced(body),
         format: body["output_config"].get("format").or(body.get("output_format")).map(|it| it["schema"].clone()),
-        ..said.asked()
+        ..conversation.asked()
     }
 }
 

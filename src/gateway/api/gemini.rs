@@ -16,19 +16,19 @@ mod stream;
 
 /// Parses a request; the model is in its path.
 pub fn asked(path: &str, body: &Value) -> ModelRequest {
-    let mut said = Conversation::default();
+    let mut conversation = Conversation::default();
     let system = body.get("systemInstruction").unwrap_or(&body["system_instruction"]);
-    said.system(&text_of(&system["parts"]));
+    conversation.system(&text_of(&system["parts"]));
     for content in body["contents"].as_array().into_iter().flatten() {
         let parts = || content["parts"].as_array().into_iter().flatten();
         if text(content, "role") == "model" {
-            said.model(parts().filter_map(|part| part.get("functionCall")?.get("id")?.as_str()));
+            conversation.model(parts().filter_map(|part| part.get("functionCall")?.get("id")?.as_str()));
         } else {
             for result in parts().filter_map(|part| part.get("functionResponse")) {
                 let (text, failed) = result_of(&result["response"]);
-                said.result(result["id"].as_str(), text, Some(failed));
+                conversation.result(result["id"].as_str(), text, Some(failed));
             }
-            said.user(&text_of(&content["parts"]));
+            conversation.user(&text_of(&content["parts"]));
         }
     }
     let config = &body["generationConfig"];
@@ -42,7 +42,7 @@ pub fn asked(path: &str, body: &Value) -> ModelRequest {
         most: config["maxOutputTokens"].as_u64(),
         forced: forced(body),
         format: schema.or_else(|| json_wanted.then(|| json!({"type": "object"}))),
-        ..said.asked()
+        ..conversation.asked()
     }
 }
 
@@ -50,8 +50,8 @@ pub fn asked(path: &str, body: &Value) -> ModelRequest {
 /// `error`; any other response is the output itself.
 fn result_of(response: &Value) -> (String, bool) {
     let error = response.get("error").filter(|error| !error.is_null());
-    let said = error.or_else(|| response.get("output")).unwrap_or(response);
-    let text = match said {
+    let value = error.or_else(|| response.get("output")).unwrap_or(response);
+    let text = match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
         other => other.to_string(),

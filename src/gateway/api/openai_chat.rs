@@ -17,17 +17,17 @@ mod stream;
 
 /// Parses a request.
 pub fn asked(body: &Value) -> ModelRequest {
-    let mut said = Conversation::default();
+    let mut conversation = Conversation::default();
     for message in body["messages"].as_array().into_iter().flatten() {
         match text(message, "role") {
             "assistant" => {
-                said.model(message["tool_calls"].as_array().into_iter().flatten().map(|call| text(call, "id")));
+                conversation.model(message["tool_calls"].as_array().into_iter().flatten().map(|call| text(call, "id")));
             }
             "tool" | "function" => {
-                said.result(message["tool_call_id"].as_str(), text_of(&message["content"]), None);
+                conversation.result(message["tool_call_id"].as_str(), text_of(&message["content"]), None);
             }
-            "user" => said.user(&text_of(&message["content"])),
-            _ => said.system(&text_of(&message["content"])),
+            "user" => conversation.user(&text_of(&message["content"])),
+            _ => conversation.system(&text_of(&message["content"])),
         }
     }
     let format = &body["response_format"];
@@ -44,7 +44,7 @@ pub fn asked(body: &Value) -> ModelRequest {
             "json_object" => Some(json!({"type": "object"})),
             _ => None,
         },
-        ..said.asked()
+        ..conversation.asked()
     }
 }
 
@@ -115,15 +115,15 @@ pub fn usage(response: &Value) -> TokenUsage {
         count(usage, "/prompt_tokens_details/cached_tokens").or_else(|| count(usage, "/prompt_cache_hit_tokens"));
     let cache_write = count(usage, "/prompt_tokens_details/cache_write_tokens");
     let thought = count(usage, "/completion_tokens_details/reasoning_tokens");
-    let said = count(usage, "/completion_tokens");
+    let completion = count(usage, "/completion_tokens");
     let total = count(usage, "/total_tokens");
     // Some services count thoughts apart from the completion, which the total shows.
-    let with_thoughts = said.zip(thought).map(|(said, thought)| said.saturating_add(thought));
+    let with_thoughts = completion.zip(thought).map(|(completion, thought)| completion.saturating_add(thought));
     let apart =
         thought != Some(0) && total.is_some() && sent.zip(with_thoughts).map(|(a, b)| a.saturating_add(b)) == total;
     TokenUsage {
         input_tokens: uncached(sent, [cache_read, cache_write]),
-        output_tokens: if apart { with_thoughts } else { said },
+        output_tokens: if apart { with_thoughts } else { completion },
         cache_read_tokens: cache_read,
         cache_write_tokens: cache_write,
         thought_tokens: thought,

@@ -18,24 +18,24 @@ mod stream;
 
 /// Parses a request.
 pub fn asked(body: &Value) -> ModelRequest {
-    let mut said = Conversation::default();
-    said.system(text(body, "instructions"));
+    let mut conversation = Conversation::default();
+    conversation.system(text(body, "instructions"));
     if let Some(turn) = body["previous_response_id"].as_str().and_then(turn_of) {
-        said.model([]);
-        said.model_turns = turn + 1;
+        conversation.model([]);
+        conversation.model_turns = turn + 1;
     }
     if let Some(input) = body["input"].as_str() {
-        said.user(input);
+        conversation.user(input);
     }
     for item in body["input"].as_array().into_iter().flatten() {
         match (text(item, "type"), text(item, "role")) {
-            ("message" | "", "assistant") | ("reasoning", _) => said.model([]),
-            ("message" | "", "user") => said.user(&text_of(&item["content"])),
-            ("message" | "", _) => said.system(&text_of(&item["content"])),
+            ("message" | "", "assistant") | ("reasoning", _) => conversation.model([]),
+            ("message" | "", "user") => conversation.user(&text_of(&item["content"])),
+            ("message" | "", _) => conversation.system(&text_of(&item["content"])),
             (kind, _) if kind.ends_with("_output") => {
-                said.result(item["call_id"].as_str(), text_of(&item["output"]), None);
+                conversation.result(item["call_id"].as_str(), text_of(&item["output"]), None);
             }
-            (kind, _) if kind.ends_with("_call") => said.model([text(item, "call_id")]),
+            (kind, _) if kind.ends_with("_call") => conversation.model([text(item, "call_id")]),
             _ => {}
         }
     }
@@ -52,7 +52,7 @@ pub fn asked(body: &Value) -> ModelRequest {
             Some("guardian" | "review" | "compact")
         ),
         format: format.get("schema").cloned(),
-        ..said.asked()
+        ..conversation.asked()
     }
 }
 

@@ -73,7 +73,7 @@ impl When {
 
     /// Returns whether the condition of the turn with this number holds.
     pub fn holds(&self, number: usize, results: &[ToolResult]) -> Judgement {
-        self.looked_at(number, results).fold(Judgement::False, |held, result| held.or(|| self.fits(result)))
+        self.looked_at(number, results).fold(Judgement::False, |any, result| any.or(|| self.fits(result)))
     }
 
     fn fits(&self, result: &ToolResult) -> Judgement {
@@ -144,7 +144,7 @@ mod tests {
             result(1, 1, "failed", Some(true)),
             result(2, 0, "later", None),
         ];
-        for (keys, number, held) in [
+        for (keys, number, expected) in [
             (json!({"result": "passed"}), 2, Judgement::True),
             (json!({"result": "old"}), 2, Judgement::False),
             (json!({"result": "old", "of": "any"}), 2, Judgement::True),
@@ -163,7 +163,7 @@ mod tests {
             (json!({"result": "other", "status": "error"}), 3, Judgement::False),
         ] {
             let when: When = serde_json::from_value(keys.clone()).unwrap();
-            assert_eq!(when.holds(number, &results), held, "{keys}");
+            assert_eq!(when.holds(number, &results), expected, "{keys}");
         }
         assert!(serde_json::from_value::<When>(json!({"result": "a", "of": "first"})).is_err());
     }

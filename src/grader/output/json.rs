@@ -23,7 +23,7 @@ use crate::text::plural;
 use crate::trace::view;
 use crate::values::Pattern;
 use crate::yaml::forms::{Forms, deserialize_forms, filled_list};
-use crate::yaml::lists::said;
+use crate::yaml::lists::not_null;
 
 /// The maximum number of schema errors in a reason.
 const SHOWN: usize = 4;
@@ -38,19 +38,19 @@ pub struct At {
     /// The path in JSONPath: `$.items[0].name`, `$..id`.
     pub path: Query,
     /// The expected value; if several values are found, the list of them.
-    #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub equals: Option<Value>,
     /// A value that one of the found values must equal.
-    #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub contains: Option<Value>,
     /// A regular expression that must match one of the texts found.
-    #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub regex: Option<Pattern>,
     /// The expected number of values.
-    #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
     /// `true` if the path must find a value, `false` if it must find none.
-    #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub exists: Option<bool>,
 }
 
@@ -219,9 +219,9 @@ pub fn in_answer(output: &str) -> Result<Answer, NoValue> {
         return Err(whole);
     }
     let blocks = fences::blocks(output);
-    let is_told = blocks.iter().any(fences::Block::is_json);
+    let has_json_block = blocks.iter().any(fences::Block::is_json);
     // Beside a block that says `json`, a number alone in a block that says nothing is the output of something.
-    let counts = |answer: &Answer| !is_told || answer.value.is_object() || answer.value.is_array();
+    let counts = |answer: &Answer| !has_json_block || answer.value.is_object() || answer.value.is_array();
     let last = blocks.iter().rev().find_map(|block| {
         let text = block.text.trim();
         let no_value = |error| NoValue::of("the last block of JSON", "is broken", text, &error);
@@ -253,22 +253,26 @@ impl At {
     }
 
     /// Checks the values at the path.
-    pub fn check(&self, checks: &mut Checks, json: &Value, said_at: Option<u64>) {
+    pub fn check(&self, checks: &mut Checks, json: &Value, answer_at: Option<u64>) {
         let found: Vec<&Value> = self.path.path.query(json).all();
         let path = &self.path.text;
         let show = |value: &Value| format!("`{}`", reason_text::short(&view::canonical(value), 200));
-        let told = match found.as_slice() {
+        let shown = match found.as_slice() {
             [] => "nothing".to_owned(),
             many => reason_text::first_few(many.iter().map(|value| show(value)), 5),
         };
         if let Some(count) = self.count {
             let is = found.len() as u64;
-            checks.found(is == count, format!("{} found at `{path}`, {count} expected", plural(is, "value")), said_at);
+            checks.found(
+                is == count,
+                format!("{} found at `{path}`, {count} expected", plural(is, "value")),
+                answer_at,
+            );
         }
         let mut either = |holds: bool, what: String| {
-            let not = if holds { String::new() } else { format!("{told}, not ") };
+            let not = if holds { String::new() } else { format!("{shown}, not ") };
             let reason = format!("the value at `{path}` is {not}{what}");
-            checks.found(holds, reason, said_at);
+            checks.found(holds, reason, answer_at);
         };
         if let Some(wanted) = &self.equals {
             let all = Value::Array(found.iter().map(|value| (*value).clone()).collect());
@@ -339,7 +343,7 @@ impl Keeps {
     }
 
     /// Validates the JSON of an answer.
-    pub fn check(&self, checks: &mut Checks, json: &Value, folder: &Path, said_at: Option<u64>) {
+    pub fn check(&self, checks: &mut Checks, json: &Value, folder: &Path, answer_at: Option<u64>) {
         let (name, schema) = match self {
             Keeps::Schema(schema) => ("the schema".to_owned(), Ok(Value::Object(schema.clone()))),
             Keeps::File(file) => (format!("`{}`", shown_file(file, folder)), read(&folder.join(file))),
@@ -358,10 +362,10 @@ impl Keeps {
             })
             .collect();
         if errors.is_empty() {
-            checks.held(format!("the JSON matches {name}"), said_at);
+            checks.held(format!("the JSON matches {name}"), answer_at);
         } else {
-            let told = reason_text::first_few_long(&errors, SHOWN);
-            checks.lacking(format!("the JSON does not match {name}: {told}"), said_at);
+            let list = reason_text::first_few_long(&errors, SHOWN);
+            checks.lacking(format!("the JSON does not match {name}: {list}"), answer_at);
         }
     }
 }

@@ -238,8 +238,8 @@ mod tests {
             (json!({"properties": {"a": {"$schema": SEVEN, "minContains": 1}}}), "no keyword `minContains`"),
             (json!({"prefixItems": [true], "additionalItems": false}), "no keyword `additionalItems`"),
         ] {
-            let told = wrong(&schema).unwrap_or_default();
-            assert!(told.contains(part), "{schema}: {told}");
+            let error = wrong(&schema).unwrap_or_default();
+            assert!(error.contains(part), "{schema}: {error}");
         }
         for schema in [
             json!({"type": "object", "properties": {"typ": {"type": "string"}, "any": {}, "noted": {"description": "d"}}}),

@@ -12,7 +12,7 @@ use crate::decimal::Decimal;
 use crate::grader::checks::Checks;
 use crate::reason_text;
 use crate::yaml::forms::{Forms, ParsedNumber, deserialize_forms};
-use crate::yaml::lists::said;
+use crate::yaml::lists::not_null;
 
 /// The maximum number of numbers in an answer that are checked.
 const MAX_NUMBERS: usize = 100_000;
@@ -71,15 +71,15 @@ fn or_a_number(schema: &mut Schema) {
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Map {
-    #[serde(deserialize_with = "said")]
+    #[serde(deserialize_with = "not_null")]
     equals: Option<Written>,
-    #[serde(deserialize_with = "said")]
+    #[serde(deserialize_with = "not_null")]
     min: Option<Written>,
-    #[serde(deserialize_with = "said")]
+    #[serde(deserialize_with = "not_null")]
     max: Option<Written>,
-    #[serde(deserialize_with = "said")]
+    #[serde(deserialize_with = "not_null")]
     tolerance: Option<Written>,
-    #[serde(deserialize_with = "said")]
+    #[serde(deserialize_with = "not_null")]
     relative: Option<Written>,
     which: Which,
 }
@@ -126,7 +126,7 @@ impl Number {
     }
 
     /// Checks the answer.
-    pub fn check(&self, checks: &mut Checks, output: &str, shown: &str, said_at: Option<u64>) {
+    pub fn check(&self, checks: &mut Checks, output: &str, shown: &str, answer_at: Option<u64>) {
         let mut found = match self.which {
             Which::Only => written_numbers::only(output).into_iter().collect(),
             Which::Last | Which::First | Which::Any => written_numbers::all(output),
@@ -145,14 +145,14 @@ impl Number {
         };
         let wanted = self.described();
         match found.iter().find(|number| self.fits(number)) {
-            Some(number) => checks.held(format!("{which} is {number}, which is {wanted}"), said_at),
+            Some(number) => checks.held(format!("{which} is {number}, which is {wanted}"), answer_at),
             None if found.is_empty() => {
                 let what = if self.which == Which::Only { "is not a number" } else { "contains no number" };
-                checks.lacking(format!("the output {what}, expected {wanted}; it is {shown}"), said_at);
+                checks.lacking(format!("the output {what}, expected {wanted}; it is {shown}"), answer_at);
             }
             None => {
                 let numbers = reason_text::first_few(&found, 5);
-                checks.lacking(format!("{which} is {numbers}, not {wanted}; the output is {shown}"), said_at);
+                checks.lacking(format!("{which} is {numbers}, not {wanted}; the output is {shown}"), answer_at);
             }
         }
     }
@@ -171,13 +171,13 @@ impl Number {
     fn described(&self) -> String {
         let mut parts = Vec::new();
         if let Some(Written(wanted)) = &self.equals {
-            let mut told = wanted.to_string();
+            let mut text = wanted.to_string();
             for (room, unit) in [(&self.tolerance, ""), (&self.relative, " of it")] {
                 if let Some(Written(room)) = room.as_ref().filter(|room| **room != Written::default()) {
-                    told.push_str(&format!(" ± {room}{unit}"));
+                    text.push_str(&format!(" ± {room}{unit}"));
                 }
             }
-            parts.push(told);
+            parts.push(text);
         }
         parts.extend(self.min.as_ref().map(|min| format!("at least {}", min.0)));
         parts.extend(self.max.as_ref().map(|max| format!("at most {}", max.0)));

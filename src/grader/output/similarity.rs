@@ -56,8 +56,8 @@ impl Similarity {
         }
     }
 
-    /// Checks the answer.
-    pub fn check(&self, checks: &mut Checks, output: &str, ignore_case: bool, said_at: Option<u64>) {
+    /// Adds the similarity of the answer with the closest text, unless one of them is too long to compare.
+    pub fn check(&self, checks: &mut Checks, output: &str, ignore_case: bool, answer_at: Option<u64>) {
         let folded = |text: &str| if ignore_case { text.trim().to_lowercase() } else { text.trim().to_owned() };
         let output = folded(output);
         let too_long = |text: &str| self.by == Measure::Edits && text.chars().nth(MAX_EDIT_CHARS).is_some();
@@ -81,7 +81,7 @@ impl Similarity {
         if !holds {
             reason.push_str(&format!("; it is `{}`", reason_text::short(&output, 120)));
         }
-        checks.found(holds, reason, said_at);
+        checks.found(holds, reason, answer_at);
     }
 
     fn measure(&self, one: &str, other: &str) -> f64 {

@@ -216,8 +216,8 @@ fn counted(wanted: &Bounds, done: &List, tried: &List) -> Worlds {
         // If there are many events, only the ends are kept; the last ones are above the maximum in any case.
         let hits = if least > max { &tried.surely } else { &tried.possibly };
         let count = if least > max { least } else { most };
-        let over = usize::try_from(count - max).unwrap_or(usize::MAX).min(hits.len());
-        hits.iter().rev().take(over).rev().map(|hit| hit.seq).collect()
+        let excess = usize::try_from(count - max).unwrap_or(usize::MAX).min(hits.len());
+        hits.iter().rev().take(excess).rev().map(|hit| hit.seq).collect()
     } else {
         seqs(&done.surely)
     };

@@ -12,7 +12,7 @@ use super::event::EventMatcher;
 use crate::text::plural;
 use crate::values::{Fraction, Time};
 use crate::yaml::forms::{Forms, deserialize_forms, filled_list};
-use crate::yaml::lists::{filled, said};
+use crate::yaml::lists::{filled, not_null};
 
 /// Rules about the events of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -30,7 +30,7 @@ pub struct Rules {
 struct RulesMap {
     #[serde(deserialize_with = "filled")]
     rules: Vec<Rule>,
-    #[serde(default, deserialize_with = "said")]
+    #[serde(default, deserialize_with = "not_null")]
     min: Option<Fraction>,
 }
 
@@ -95,10 +95,10 @@ pub struct Bounds {
     #[serde(rename = "match")]
     pub matcher: EventMatcher,
     /// The minimum number.
-    #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub min: Option<u64>,
     /// The maximum number, including calls that were not carried out.
-    #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub max: Option<u64>,
 }
 
@@ -112,7 +112,7 @@ pub struct Before {
     /// The event that must have `first` in an earlier step, each time it happens.
     pub then: EventMatcher,
     /// The result if `then` never occurs. Default: ungraded.
-    #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub vacuous: Option<Vacuous>,
 }
 
@@ -126,7 +126,7 @@ pub struct Follow {
     /// The event that must follow.
     pub then: EventMatcher,
     /// The result if `after` never occurs. Default: ungraded.
-    #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub vacuous: Option<Vacuous>,
 }
 
@@ -151,13 +151,13 @@ pub struct Within {
     /// The event that must follow.
     pub then: EventMatcher,
     /// The maximum number of steps between them.
-    #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub steps: Option<u64>,
     /// The maximum time between them.
-    #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub seconds: Option<Time>,
     /// The result if `after` never occurs. Default: ungraded.
-    #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub vacuous: Option<Vacuous>,
 }
 
@@ -183,7 +183,7 @@ pub struct AbsentBetween {
     /// The event that must not be in the span.
     pub never: EventMatcher,
     /// The result if no such span occurs. Default: ungraded.
-    #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     pub vacuous: Option<Vacuous>,
 }
 

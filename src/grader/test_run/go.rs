@@ -243,15 +243,15 @@ fn json(text: &str) -> Report {
     let (mut passed, mut known) = (BTreeSet::new(), BTreeSet::new());
     for line in text.lines().filter(|line| line.starts_with('{')) {
         let Ok(event) = serde_json::from_str::<Value>(line) else { continue };
-        let said = |key: &str| event.get(key).and_then(Value::as_str);
-        let status = said("Action").and_then(status);
-        if said("Action") == Some("build-fail") {
-            let package = said("ImportPath").unwrap_or_default();
+        let field = |key: &str| event.get(key).and_then(Value::as_str);
+        let status = field("Action").and_then(status);
+        if field("Action") == Some("build-fail") {
+            let package = field("ImportPath").unwrap_or_default();
             report.problems.push(format!("the package {package} does not build"));
         }
-        if let (Some("output"), Some(package), Some(output)) = (said("Action"), said("Package"), said("Output")) {
+        if let (Some("output"), Some(package), Some(output)) = (field("Action"), field("Package"), field("Output")) {
             panics.entry(package.to_owned()).or_default().line(output);
-            if said("Test").is_some() {
+            if field("Test").is_some() {
                 says_end.remove(package);
             } else if is_end(output.trim_end(), FAIL)
                 || (all_ended(&begun, &with_tests, package) && output.trim_end().ends_with(FAIL))
@@ -260,7 +260,7 @@ fn json(text: &str) -> Report {
             } else if output.starts_with("FAIL\t") {
                 with_line.insert(package.to_owned());
             }
-            match other_exit(output).filter(|_| said("Test").is_none()) {
+            match other_exit(output).filter(|_| field("Test").is_none()) {
                 Some(how) => _ = died.insert(package.to_owned(), how.to_owned()),
                 None if output.starts_with("FAIL") => {}
                 None => _ = died.remove(package),
@@ -271,9 +271,9 @@ fn json(text: &str) -> Report {
                 known.insert(package.to_owned());
             }
         }
-        if let Some(package) = said("Package") {
+        if let Some(package) = field("Package") {
             let of = |test: &str| (package.to_owned(), test.to_owned());
-            match (status, said("Action"), said("Test")) {
+            match (status, field("Action"), field("Test")) {
                 // The end of a benchmark is no event.
                 (None, Some("run"), Some(test)) if test.starts_with("Benchmark") => begun.extend([of("")]),
                 (None, Some("run"), Some(test)) => {
@@ -291,8 +291,8 @@ fn json(text: &str) -> Report {
             }
         }
         let Some(status) = status else { continue };
-        let package = said("Package").or_else(|| said("ImportPath")).unwrap_or_default();
-        match said("Test") {
+        let package = field("Package").or_else(|| field("ImportPath")).unwrap_or_default();
+        match field("Test") {
             Some(test) => {
                 if status == Status::Failed {
                     with_failed_tests.insert(package.to_owned());

@@ -343,8 +343,8 @@ pub fn text_of(bytes: &[u8]) -> Cow<'_, str> {
 fn beside_tests(suite: &Node<'_, '_>) -> Option<String> {
     let found = suite.children().find(|child| child.has_tag_name("error") || child.has_tag_name("failure"))?;
     let message = found.attribute("message").or_else(|| found.text()).unwrap_or_default().trim();
-    let told = if message.is_empty() { String::new() } else { format!(": {}", short(message, 200)) };
-    Some(format!("{} failed outside of its tests{told}", name_of(suite)))
+    let detail = if message.is_empty() { String::new() } else { format!(": {}", short(message, 200)) };
+    Some(format!("{} failed outside of its tests{detail}", name_of(suite)))
 }
 
 /// Returns a total of a suite, if it states one that can be read.
@@ -454,7 +454,7 @@ fn contradiction(
         Some(more)
     } else if is_pytest && output.tests == Some(0) && passed > 0 {
         Some(format!("pytest ran no test by its output, but {passed} are reported as passed"))
-    } else if is_pytest && output.tests.is_none_or(|told| told == all()) {
+    } else if is_pytest && output.tests.is_none_or(|tests| tests == all()) {
         None
     } else if reporter != Reporter::Catch2 && tests.saturating_sub(cases.max(direct)) > hidden_skipped(suite, skipped) {
         Some(format!("{name} has {} by its totals, but {cases} are reported", plural(tests, "test")))

@@ -165,7 +165,7 @@ fn shown_by_lines(output: &str) -> Option<bool> {
         }
         has_none = true;
     }
-    if of_maven(output).any(|ran| ran > 0) {
+    if of_maven(output).any(|count| count > 0) {
         return Some(true);
     }
     has_none |= lines().any(has_words) || maven_ran_none(output) || gradle_found_none(output);
@@ -227,7 +227,7 @@ fn all_are_pending(line: &str) -> bool {
 fn maven_ran_none(output: &str) -> bool {
     let says_none =
         || output.lines().any(|line| line.contains("Tests are skipped.") || line.contains("No tests to run."));
-    (of_maven(output).next().is_some() || says_none()) && of_maven(output).all(|ran| ran == 0)
+    (of_maven(output).next().is_some() || says_none()) && of_maven(output).all(|count| count == 0)
 }
 
 /// Returns the number of tests that ran, of each line in which Maven counts them.
@@ -256,7 +256,7 @@ fn all_of_unittest_were_skipped(output: &str) -> bool {
         let rest = output.lines().rev().find_map(|line| line.trim().strip_prefix(start))?;
         rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse::<u64>().ok()
     };
-    after("Ran ").is_some_and(|ran| after("OK (skipped=") == Some(ran))
+    after("Ran ").is_some_and(|count| after("OK (skipped=") == Some(count))
 }
 
 #[cfg(test)]

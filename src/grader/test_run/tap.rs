@@ -202,7 +202,7 @@ struct Vitest<'a> {
     /// The first failed file without tests.
     broken: Option<&'a str>,
     /// The files and suites of tests that ran.
-    ran: HashSet<&'a str>,
+    run_suites: HashSet<&'a str>,
     /// The files and suites of skipped tests.
     skipped: Vec<&'a str>,
 }
@@ -214,7 +214,8 @@ impl<'a> Vitest<'a> {
         if let Some((suite, _)) = name.rsplit_once(" > ").filter(|_| is_skip) {
             self.skipped.push(suite);
         } else if status != Status::Skipped {
-            self.ran.extend(name.match_indices(" > ").take(MAX_SUBTEST_DEPTH).filter_map(|(at, _)| name.get(..at)));
+            self.run_suites
+                .extend(name.match_indices(" > ").take(MAX_SUBTEST_DEPTH).filter_map(|(at, _)| name.get(..at)));
         }
         if status == Status::Failed && file.is_none() && !is_braced && is_script(name) {
             self.broken.get_or_insert(name);
@@ -230,7 +231,7 @@ impl<'a> Vitest<'a> {
         if let Some(file) = self.broken {
             return Some(format!("the file `{}` failed before its tests, which did not run", short(file, 120)));
         }
-        let suite = self.skipped.iter().find(|suite| !self.ran.contains(*suite))?;
+        let suite = self.skipped.iter().find(|suite| !self.run_suites.contains(*suite))?;
         Some(format!(
             "all tests of `{}` were skipped, perhaps because its set-up failed, which `--reporter=tap` and `--reporter=junit` show",
             short(suite, 120)

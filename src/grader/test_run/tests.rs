@@ -15,14 +15,14 @@ mod output;
 mod settings;
 mod shares;
 
-fn ran(stdout: &str, code: i32) -> CommandOutcome {
+fn outcome(stdout: &str, code: i32) -> CommandOutcome {
     let exit = Some(Exit { code: Some(code), signal: None });
     CommandOutcome { exit, memory_limit: None, stdout: stdout.into(), stderr: Vec::new() }
 }
 
 fn report(format: &str, stdout: &str) -> Report {
     let tests: Tests = serde_yaml::from_str(&format!("{{run: x, format: {format}}}")).unwrap();
-    tests.read(&ran(stdout, 1)).unwrap()
+    tests.read(&outcome(stdout, 1)).unwrap()
 }
 
 fn counts(report: &Report) -> (u64, u64, u64) {
@@ -32,9 +32,9 @@ fn counts(report: &Report) -> (u64, u64, u64) {
 
 fn grade(grader: &str, stdout: &str, code: i32) -> Grade {
     let tests: Tests = serde_yaml::from_str(grader).unwrap();
-    let ran = ran(stdout, code);
-    match tests.read(&ran) {
-        Ok(report) => tests.grade_report("`it`", &report, &ran),
+    let outcome = outcome(stdout, code);
+    match tests.read(&outcome) {
+        Ok(report) => tests.grade_report("`it`", &report, &outcome),
         Err(why) => Grade::fail(format!("`it` {why}")),
     }
 }
@@ -42,8 +42,8 @@ fn grade(grader: &str, stdout: &str, code: i32) -> Grade {
 /// Grades a run whose end is unknown.
 fn grade_lost(grader: &str, stdout: &str) -> Grade {
     let tests: Tests = serde_yaml::from_str(grader).unwrap();
-    let ran = CommandOutcome { exit: Some(LOST), ..ran(stdout, 0) };
-    tests.grade_run("`it`", Path::new("/nowhere"), Path::new("/nowhere"), None, &ran).0
+    let outcome = CommandOutcome { exit: Some(LOST), ..outcome(stdout, 0) };
+    tests.grade_run("`it`", Path::new("/nowhere"), Path::new("/nowhere"), None, &outcome).0
 }
 
 #[test]

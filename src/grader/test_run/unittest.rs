@@ -9,7 +9,7 @@ use crate::reason_text::short;
 pub fn read(text: &str) -> Report {
     let mut report = Report::default();
     // The number of tests of a run whose outcome is on a later line.
-    let mut ran: Option<u64> = None;
+    let mut run_count: Option<u64> = None;
     let (mut runs, mut ended) = (0, 0);
     let mut open: Option<Vec<String>> = None;
     // The tests of the current run that have a line of their own, which they have only with -v.
@@ -37,7 +37,7 @@ pub fn read(text: &str) -> Report {
                 report.doubts.push(unreadable(trimmed));
             }
             if let Some(count) = whole(count) {
-                ran = Some(count);
+                run_count = Some(count);
                 runs += 1;
                 let shown = std::mem::take(&mut shown);
                 if 0 < shown && shown < count {
@@ -46,7 +46,7 @@ pub fn read(text: &str) -> Report {
             }
             continue;
         }
-        if let Some(total) = ran
+        if let Some(total) = run_count
             && let Some(sum) = sum(trimmed, total)
         {
             let sum = std::mem::take(&mut failures).corrected(sum, total);
@@ -54,7 +54,7 @@ pub fn read(text: &str) -> Report {
             report.totals = Some(report.totals.unwrap_or_default().plus(sum));
             report.doubts.extend(has_unreadable_count(trimmed).then(|| unreadable(trimmed)));
             ended += 1;
-            ran = None;
+            run_count = None;
             continue;
         }
         if let Some(found) = names(trimmed) {
@@ -129,12 +129,12 @@ impl Failures {
 
     /// Returns the numbers of tests. unittest counts each failed part of a test (`subTest`) and each failed fixture as a failure,
     /// and no fixture as a test.
-    fn corrected(self, sum: Totals, ran: u64) -> Totals {
+    fn corrected(self, sum: Totals, run_count: u64) -> Totals {
         if self.headlines < sum.failed {
             return sum;
         }
         let failed = (self.tests.len() as u64).min(sum.failed);
-        let all = ran.saturating_add(self.fixtures.min(failed));
+        let all = run_count.saturating_add(self.fixtures.min(failed));
         Totals { passed: all.saturating_sub(failed.saturating_add(sum.skipped)), failed, ..sum }
     }
 }
@@ -172,7 +172,7 @@ fn has_unreadable_count(line: &str) -> bool {
 }
 
 /// Parses `OK (skipped=1)`, `FAILED (failures=1, errors=2)`.
-fn sum(line: &str, ran: u64) -> Option<Totals> {
+fn sum(line: &str, run_count: u64) -> Option<Totals> {
     let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
     if !["OK", "FAILED"].contains(&word) && line != "NO TESTS RAN" && !line.starts_with("NO TESTS RAN (") {
         return None;
@@ -182,5 +182,5 @@ fn sum(line: &str, ran: u64) -> Option<Totals> {
     let skipped = sum_of(["skipped", "expected failures"].iter().filter_map(|key| count(key)));
     // `FAILED` without counts is a failure, too.
     let failed = if word == "FAILED" { failed.max(1) } else { failed };
-    Some(Totals { passed: ran.saturating_sub(failed.saturating_add(skipped)), failed, skipped })
+    Some(Totals { passed: run_count.saturating_sub(failed.saturating_add(skipped)), failed, skipped })
 }

@@ -67,10 +67,10 @@ impl Line {
                 }
             }
         }
-        let said = Value::Object(body.clone()).to_string();
+        let text = Value::Object(body.clone()).to_string();
         map.extend(body);
         let json = Value::Object(map).to_string();
-        Self { seq: event.seq, source, json, texts: cutter.texts, body: said, cut: cutter.missing }
+        Self { seq: event.seq, source, json, texts: cutter.texts, body: text, cut: cutter.missing }
     }
 
     /// Makes the line of the workspace's change, after the last event.

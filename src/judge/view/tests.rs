@@ -221,7 +221,7 @@ fn what_has_room_is_shown_whole_and_what_has_none_is_told() {
     assert!(shown.text().contains(&long) && shown.too_long.is_none() && shown.notes.is_empty());
     // The two texts together are too long, and both are cut.
     let shown = session(vec![call(&long), result(&long), stop()], &[], 60_000);
-    assert!(shown.too_long.as_ref().is_some_and(|told| told.contains("52000 characters")), "{:?}", shown.too_long);
+    assert!(shown.too_long.as_ref().is_some_and(|note| note.contains("52000 characters")), "{:?}", shown.too_long);
     assert!(shown.text().len() < 10_000);
     let parts: Vec<u64> = (0..5000).collect();
     let Body::ToolCall(bare) = call("x") else { unreachable!() };

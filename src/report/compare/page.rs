@@ -181,17 +181,17 @@ fn second_lines(pair: &Pair, comparison: &Comparison, plus_minus: &str) -> Vec<S
         lines.push(format!("{these}; the verdict is about cases like these"));
     }
     let PerTrial { cost_usd, tokens, .. } = pair.per_trial;
-    let took =
+    let ratios =
         [("cost", pair.cost, Some(cost_usd)), ("tokens", pair.tokens, Some(tokens)), ("time", pair.duration, None)];
     let text = |it: &Option<Ratio>, figure: Option<TrialFigure>| match it {
         Some(it) => Some(ratio(it, pair.cases_compared)),
         None => figure.filter(is_without_ratio).map(|_| "without a ratio (it is 0 on the old side)".to_owned()),
     };
-    let took: Vec<String> =
-        took.iter().filter_map(|(what, it, figure)| Some(format!("{what} {}", text(it, *figure)?))).collect();
-    if !took.is_empty() {
+    let ratios: Vec<String> =
+        ratios.iter().filter_map(|(what, it, figure)| Some(format!("{what} {}", text(it, *figure)?))).collect();
+    if !ratios.is_empty() {
         let note = pair.note_on_retries().filter(|_| pair.cost.is_some()).map(|note| format!("; {note}"));
-        lines.push(format!("new over old: {}{}", took.join(", "), note.unwrap_or_default()));
+        lines.push(format!("new over old: {}{}", ratios.join(", "), note.unwrap_or_default()));
     }
     if let Some(power) = &pair.power {
         let share = power.share_within_raw.map(|share| {

@@ -22,6 +22,7 @@ pub(super) fn what_changed(pair: &Pair) -> String {
         EffectVerdict::Improved => "better",
         EffectVerdict::Regressed => "worse",
         EffectVerdict::Equivalent => "no difference that matters",
+        EffectVerdict::Inconclusive if pair.why_untrusted().is_some() => "unknown whether it is better",
         EffectVerdict::Inconclusive => "no clear difference",
     };
     let but = pair.but().map(|but| format!(", {but}")).unwrap_or_default();
@@ -45,6 +46,13 @@ pub(super) fn how_sure(pair: &Pair) -> String {
     };
     let widest = interval.low.abs().max(interval.high.abs());
     let interval = points_interval(interval);
+    if let Some(why) = pair.why_untrusted() {
+        let level = rounding::percent_bound(pair.level);
+        return format!(
+            "how sure: the scores show nothing, because {why}; the difference is within {interval} percentage points ({level} \
+             interval)"
+        );
+    }
     let text = match pair.verdict {
         EffectVerdict::Inconclusive if pair.is_unconfirmed() => {
             let does = if pair.could_be_significant { "does not" } else { "cannot" };
@@ -89,10 +97,10 @@ pub(super) fn what_it_cost(pair: &Pair) -> String {
     ];
     // Times that begin at different moments are figures of each side alone.
     let is_timed_otherwise = pair.doubts.iter().any(|doubt| doubt.about == About::Times);
-    let (mut parts, mut untold) = (Vec::new(), Vec::new());
+    let (mut parts, mut unknown) = (Vec::new(), Vec::new());
     for (name, figure, show) in figures {
         if figure.new.is_none() && figure.old.is_none() {
-            untold.push(name);
+            unknown.push(name);
             continue;
         }
         let side = |value: Option<f64>, unknown: u64| match value {
@@ -110,15 +118,15 @@ pub(super) fn what_it_cost(pair: &Pair) -> String {
             }
             _ => format!("{new} instead of {old}"),
         };
-        let over = match figure.cases < pair.cases_compared {
+        let coverage = match figure.cases < pair.cases_compared {
             true => format!(" (over {} of {} cases)", figure.cases, pair.cases_compared),
             false => String::new(),
         };
-        parts.push(format!("{text}{over}"));
+        parts.push(format!("{text}{coverage}"));
     }
-    if !untold.is_empty() {
+    if !unknown.is_empty() {
         let why = if cost_usd.cases == 0 { ", because every case has an errored trial" } else { "" };
-        parts.push(format!("{} unknown{why}", untold.join(" and ")));
+        parts.push(format!("{} unknown{why}", unknown.join(" and ")));
     }
     let costs_known = cost_usd.new.is_some() || cost_usd.old.is_some();
     let note = pair.note_on_retries().filter(|_| costs_known).map(|note| format!("; {note}"));

@@ -47,9 +47,9 @@ pub fn chance(p: f64) -> String {
 /// Formats a ratio with its interval, and the number of compared cases it is based on if that is not all of
 /// them.
 pub fn ratio(ratio: &Ratio, compared: usize) -> String {
-    let over =
+    let coverage =
         if ratio.cases < compared { format!(" over {} of {compared} cases", ratio.cases) } else { String::new() };
-    format!("{}{over}", ratio.figure())
+    format!("{}{coverage}", ratio.figure())
 }
 
 #[cfg(test)]

@@ -114,17 +114,17 @@ fn scores(report: &Report) -> Option<String> {
         let y = ROW * number as f64 + 18.0;
         let score = column.score.unwrap_or_default();
         let mut row = label(NAMES_WIDTH, y + 4.0, "end", "name", &name(report, column));
-        let mut told = format!("{}: {}", column.id, share(score));
+        let mut title = format!("{}: {}", column.id, share(score));
         if let Some(interval) = column.interval {
             row.push_str(&line(across(interval.low), y, across(interval.high), y, "interval"));
             for end in [interval.low, interval.high] {
                 row.push_str(&line(across(end), y - 5.0, across(end), y + 5.0, "interval"));
             }
-            told = format!("{told}, 95 % interval {} to {}", share(interval.low), share(interval.high));
+            title = format!("{title}, 95 % interval {} to {}", share(interval.low), share(interval.high));
         }
-        row.push_str(&dot(across(score), y, 5.0, "point", &told));
+        row.push_str(&dot(across(score), y, 5.0, "point", &title));
         row.push_str(&label(WIDTH, y + 4.0, "end", "value", &share(score)));
-        out.push_str(&group(&told, &row));
+        out.push_str(&group(&title, &row));
     }
     let about = columns.iter().map(|it| format!("{} {}", it.id, share(it.score.unwrap_or_default())));
     Some(figure("Score with 95 % interval", &about.collect::<Vec<_>>().join("; "), bottom + 24.0, &out))
@@ -157,8 +157,8 @@ fn cost_and_score(report: &Report) -> Option<String> {
     let _ = writeln!(out, "<polyline points=\"{}\" class=\"front\"/>", path.join(" "));
     let mut taken: Vec<(f64, f64, f64)> = Vec::new();
     for (cost, score, column) in &points {
-        let told = format!("{}: {} per trial, score {}", column.id, money(*cost), share(*score));
-        out.push_str(&dot(x(*cost), y(*score), 5.0, "point", &told));
+        let title = format!("{}: {} per trial, score {}", column.id, money(*cost), share(*score));
+        out.push_str(&dot(x(*cost), y(*score), 5.0, "point", &title));
         let (name, is_right) = (name(report, column), x(*cost) > WIDTH * 0.6);
         let width = name.chars().count() as f64 * 6.6;
         let from = if is_right { x(*cost) - 9.0 - width } else { x(*cost) + 9.0 };
@@ -178,7 +178,7 @@ fn cost_and_score(report: &Report) -> Option<String> {
         }
         taken.push((from, from + width, at));
         let (edge, anchor) = if is_right { (from + width, "end") } else { (from, "start") };
-        out.push_str(&group(&told, &label(edge, at, anchor, "name", &name)));
+        out.push_str(&group(&title, &label(edge, at, anchor, "name", &name)));
     }
     let about = points.iter().map(|(cost, score, it)| format!("{}: {}, score {}", it.id, money(*cost), share(*score)));
     let about = format!(
@@ -195,7 +195,7 @@ fn spread(
     report: WholeReport<'_>,
     title: &str,
     of: impl Fn(&crate::result::TrialResult) -> Option<f64>,
-    told: impl Fn(f64) -> String,
+    display: impl Fn(f64) -> String,
 ) -> Option<String> {
     let mut rows: Vec<(&Column, Vec<f64>)> = Vec::new();
     for column in shown(&report) {
@@ -213,7 +213,7 @@ fn spread(
     let mut out = String::new();
     for tick in [0.0, 0.5, 1.0] {
         out.push_str(&line(across(tick), 4.0, across(tick), bottom, "grid"));
-        out.push_str(&label(across(tick), bottom + 16.0, "middle", "tick", &told(most * tick)));
+        out.push_str(&label(across(tick), bottom + 16.0, "middle", "tick", &display(most * tick)));
     }
     let mut about = Vec::new();
     for (number, (column, values)) in rows.iter().enumerate() {
@@ -235,9 +235,14 @@ fn spread(
             let _ = writeln!(row, "<circle cx=\"{:.1}\" cy=\"{y:.1}\" r=\"2\" class=\"trial\"/>", x as f64 / 2.0);
         }
         row.push_str(&line(across(at(0.5) / most), y - 9.0, across(at(0.5) / most), y + 9.0, "median"));
-        row.push_str(&label(WIDTH, y + 4.0, "end", "value", &told(at(0.5))));
-        let summary =
-            format!("{}: median {}, quartiles {} and {}", column.id, told(at(0.5)), told(at(0.25)), told(at(0.75)));
+        row.push_str(&label(WIDTH, y + 4.0, "end", "value", &display(at(0.5))));
+        let summary = format!(
+            "{}: median {}, quartiles {} and {}",
+            column.id,
+            display(at(0.5)),
+            display(at(0.25)),
+            display(at(0.75))
+        );
         out.push_str(&group(&summary, &row));
         about.push(summary);
     }
@@ -286,11 +291,11 @@ fn attempts(report: &Report) -> Option<String> {
         let _ = writeln!(out, "<polyline points=\"{}\" class=\"{class}\"/>", path.join(" "));
         let last = values.last().copied().unwrap_or_default();
         let at = bottom + 40.0 + 17.0 * number as f64;
-        let told = |name: &str| format!("{name}: {} at k={}", share(last), values.len());
-        let whole = told(&column.id.to_string());
+        let title = |name: &str| format!("{name}: {} at k={}", share(last), values.len());
+        let whole = title(&column.id.to_string());
         out.push_str(&dot(x(values.len()), y(last), 3.5, &format!("end s{}", number % 6), &whole));
         out.push_str(&line(left, at - 4.0, left + 22.0, at - 4.0, &class));
-        let named = label(left + 30.0, at, "start", "name", &told(&name(report, column)));
+        let named = label(left + 30.0, at, "start", "name", &title(&name(report, column)));
         out.push_str(&group(&whole, &named));
         let figures: Vec<String> = values.iter().map(|it| share(*it)).collect();
         about.push(format!("{}: {}", column.id, figures.join(", ")));

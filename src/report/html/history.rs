@@ -220,7 +220,7 @@ fn chart(
     points: &[Point],
     of: impl Fn(&Point) -> Option<f64>,
     axis: Axis,
-    told: impl Fn(f64) -> String,
+    display: impl Fn(f64) -> String,
 ) -> Option<String> {
     let shows_flaky = title == PASSED;
     let values: Vec<Option<f64>> = points.iter().map(of).collect();
@@ -240,7 +240,7 @@ fn chart(
     let mut out = String::new();
     for tick in [0.0, 0.5, 1.0] {
         out.push_str(&line(LEFT, y(most * tick), RIGHT, y(most * tick), "grid"));
-        out.push_str(&label(LEFT - 6.0, y(most * tick) + 4.0, "end", "tick", &told(most * tick)));
+        out.push_str(&label(LEFT - 6.0, y(most * tick) + 4.0, "end", "tick", &display(most * tick)));
     }
     // Only neighbours that compare are joined.
     for (at, (pair, next)) in values.windows(2).zip(points.iter().skip(1)).enumerate() {
@@ -265,13 +265,13 @@ fn chart(
     let mut about = Vec::new();
     for (at, (value, point)) in values.iter().zip(points).enumerate() {
         let run = bounded(&point.run, MAX_NAME_CHARS);
-        let mut said = vec![format!("{run}: {}", value.map_or_else(|| "unknown".to_owned(), &told))];
-        said.extend(marks(point));
-        let said = said.join(", ");
+        let mut text = vec![format!("{run}: {}", value.map_or_else(|| "unknown".to_owned(), &display))];
+        text.extend(marks(point));
+        let text = text.join(", ");
         match value {
             Some(value) => {
                 let class = if point.quarantined { "point aside" } else { "point" };
-                out.push_str(&dot(x(at), y(*value), 4.0, class, &said));
+                out.push_str(&dot(x(at), y(*value), 4.0, class, &text));
                 if point.quarantined {
                     out.push_str(&label(x(at), y(*value) - 8.0, "middle", "tick", "q"));
                 } else if point.flaky && shows_flaky {
@@ -280,7 +280,7 @@ fn chart(
             }
             None => out.push_str(&label(x(at), BOTTOM - 4.0, "middle", "tick", "x")),
         }
-        about.push(said);
+        about.push(text);
     }
     if let (Some(first), Some(last)) = (points.first(), points.last()) {
         let day = |point: &Point| point.at.chars().take(10).collect::<String>();

@@ -14,7 +14,7 @@ use crate::trace::Event;
 /// translation of a long log slow; the page then finds lines by time.
 pub const MAX_WIRE_BYTES: u64 = 4 << 20;
 /// The maximum number of events that are compared after a line.
-const HELD: usize = 64;
+const MAX_PENDING: usize = 64;
 
 /// Returns the lines of each event as JSON: `lines` has, at the position of each event, the first and the last line
 /// of each run of lines. `None` if the log cannot be translated.
@@ -36,21 +36,21 @@ struct Found {
     /// The runs of lines by the number of the event.
     lines: Vec<Vec<[u64; 2]>>,
     /// A digest of each event that later lines may still change.
-    held: HashMap<u64, blake3::Hash>,
+    pending: HashMap<u64, blake3::Hash>,
 }
 
 impl Found {
     fn line(&mut self, number: u64, translation: &mut Translation) {
         for event in translation.drain() {
-            let before = self.held.remove(&event.seq);
+            let before = self.pending.remove(&event.seq);
             if before != Some(digest(&event)) {
                 self.touch(event.seq, number);
             }
         }
-        let held: Vec<(u64, blake3::Hash)> =
-            translation.recorder().held().take(HELD).map(|event| (event.seq, digest(event))).collect();
-        for (seq, now) in held {
-            if self.held.insert(seq, now) != Some(now) {
+        let pending: Vec<(u64, blake3::Hash)> =
+            translation.recorder().pending().take(MAX_PENDING).map(|event| (event.seq, digest(event))).collect();
+        for (seq, now) in pending {
+            if self.pending.insert(seq, now) != Some(now) {
                 self.touch(seq, number);
             }
         }

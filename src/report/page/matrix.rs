@@ -172,8 +172,8 @@ pub fn columns_table<const N: usize>(
 }
 
 /// Adds time, cost and tokens, as far as known, as a second line.
-fn with_figures(cell: TableCell, took: &Figures, look: &Look) -> TableCell {
-    let known = figures::taken(took, look).into_iter().filter(|figure| figure != look.unknown());
+fn with_figures(cell: TableCell, figures: &Figures, look: &Look) -> TableCell {
+    let known = figures::taken(figures, look).into_iter().filter(|figure| figure != look.unknown());
     let known = known.collect::<Vec<_>>().join(" ");
     if known.is_empty() { cell } else { cell.below(Meaning::Quiet, known) }
 }

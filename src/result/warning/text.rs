@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{FileChange, LimitGap, Unrecorded, Warning};
+use super::{FileChange, LimitGap, PROMPT_OF_VARIANT, Unrecorded, Warning};
 use crate::text::{plural, some_of};
 use crate::values::Time;
 
@@ -181,21 +181,24 @@ impl fmt::Display for Warning {
             },
             Warning::CaseInWorkspace { files, count } => {
                 let others = if *count > files.len() as u64 { " and others" } else { "" };
-                let is_in_home = |file: &&String| file.starts_with("~/");
-                let of_home = files.iter().filter(is_in_home).count();
-                let place = match of_home {
-                    0 => "the workspace",
-                    all if all == files.len() => "the agent's home",
-                    _ => "the workspace and the agent's home",
-                };
-                let (made_from, what) = match of_home {
-                    0 => ("what the workspace is made from", "a commit without them"),
+                let is_in_home = |file: &String| file.starts_with("~/");
+                let is_prompt = |file: &String| file == PROMPT_OF_VARIANT;
+                let places = [
+                    ("the workspace", files.iter().any(|file| !is_in_home(file) && !is_prompt(file))),
+                    ("the agent's home", files.iter().any(is_in_home)),
+                    ("the prompt", files.iter().any(is_prompt)),
+                ];
+                let places: Vec<&str> = places.into_iter().filter(|(_, has)| *has).map(|(place, _)| place).collect();
+                let (made_from, what) = match places.as_slice() {
+                    [] | ["the workspace"] => ("what the workspace is made from", "a commit without them"),
                     _ => ("what is given to the agent", "a commit, a skill or instructions without them"),
                 };
                 write!(
                     out,
-                    "{place} contained files of the case itself ({}{others}), so the agent could read how it is \
-                     graded; use {what}, or keep them outside of {made_from}",
+                    "{} contained files of the case itself ({}{others}), so the agent could read how it is graded; use \
+                     {what}, or keep them outside of {made_from}; a hidden file that the agent may see does not count if \
+                     the case's workspace has it, too",
+                    places.join(" and "),
                     files.join(", ")
                 )
             }

@@ -21,13 +21,13 @@ struct Copied<'a> {
 /// lost or changed in a folder counts as not in it if the other one has it whole. Of folders with the same results, the
 /// one that is named by the ID holds those of the others. Only the journals and results of runs with copies are read; a
 /// folder whose journal cannot be read neither holds nor is held.
-pub fn held<'a>(runs: &[&'a (PathBuf, RunRecord)]) -> HashMap<&'a Path, &'a Path> {
+pub fn holders<'a>(runs: &[&'a (PathBuf, RunRecord)]) -> HashMap<&'a Path, &'a Path> {
     let mut by_run: BTreeMap<&'a str, Vec<(&'a Path, &'a RunRecord)>> = BTreeMap::new();
     for &run in runs {
         let (path, record) = run;
         by_run.entry(&record.run).or_default().push((path.as_path(), record));
     }
-    let mut held: HashMap<&'a Path, &'a Path> = HashMap::new();
+    let mut holders: HashMap<&'a Path, &'a Path> = HashMap::new();
     for (run, mut copies) in by_run.into_iter().filter(|(_, copies)| copies.len() > 1) {
         copies.sort_by_key(|(path, _)| !path.ends_with(run));
         let folders: Vec<Copied<'a>> =
@@ -36,10 +36,10 @@ pub fn held<'a>(runs: &[&'a (PathBuf, RunRecord)]) -> HashMap<&'a Path, &'a Path
             let holder = folders.iter().enumerate().find(|(of_other, other)| {
                 *of_other != place && other.holds(folder) && (*of_other < place || !folder.holds(other))
             });
-            held.extend(holder.map(|(_, other)| (folder.path, other.path)));
+            holders.extend(holder.map(|(_, other)| (folder.path, other.path)));
         }
     }
-    held
+    holders
 }
 
 impl<'a> Copied<'a> {

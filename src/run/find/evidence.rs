@@ -30,19 +30,19 @@ type Evidence = HashMap<(TrialId, u32, &'static str), u64>;
 pub fn replaced<'a>(runs: &'a [(PathBuf, RunRecord)], merges: &Merges<'_>) -> HashSet<&'a Path> {
     let (replaced, stay): (Vec<_>, Vec<_>) = runs.iter().partition(|(path, _)| merges.replaces(path));
     let groups: HashSet<&str> = replaced.iter().map(|(_, record)| merges.group_of(&record.run)).collect();
-    let mut held: HashMap<&str, Vec<Evidence>> = HashMap::new();
+    let mut by_group: HashMap<&str, Vec<Evidence>> = HashMap::new();
     for (path, record) in stay {
         let group = merges.group_of(&record.run);
         if groups.contains(group) {
-            held.entry(group).or_default().push(evidence(path, record));
+            by_group.entry(group).or_default().push(evidence(path, record));
         }
     }
-    let is_held = |(path, record): &&(PathBuf, RunRecord)| {
-        let holders = held.get(merges.group_of(&record.run)).map(Vec::as_slice).unwrap_or_default();
+    let has_holder = |(path, record): &&(PathBuf, RunRecord)| {
+        let holders = by_group.get(merges.group_of(&record.run)).map(Vec::as_slice).unwrap_or_default();
         let own = evidence(path, record);
         own.iter().all(|(file, size)| holders.iter().any(|holder| holder.get(file) == Some(size)))
     };
-    replaced.into_iter().filter(is_held).map(|(path, _)| path.as_path()).collect()
+    replaced.into_iter().filter(has_holder).map(|(path, _)| path.as_path()).collect()
 }
 
 /// Returns the evidence of the finished trials of a run. An attempt whose result does not count any more is left out. The

@@ -70,7 +70,7 @@ impl RunFolder {
             Err(_) => (String::new(), None),
         };
         let path = self.path.join("results.jsonl");
-        let broken = self.held_states()?.broken;
+        let broken = self.all_states()?.broken;
         let mut results = self.results_of_trials(record)?;
         // A trial whose result is from another place than its own folder has one of these warnings.
         let lost = Changed::Lost.reason(RESULT);
@@ -151,9 +151,9 @@ impl RunFolder {
     ) -> Result<Stored<T>, RunError> {
         let path = self.path.join("results.jsonl");
         let file = regular::open_own(&path).map_err(RunError::io("read", &path))?;
-        let States { trials: mut states, distrust, broken, .. } = self.held_states()?;
-        let is_told_by_a_trial = || states.values().any(|state| state.distrust.is_some());
-        if distrust.is_some() || (broken.is_some() && !is_told_by_a_trial()) {
+        let States { trials: mut states, distrust, broken, .. } = self.all_states()?;
+        let is_of_a_trial = || states.values().any(|state| state.distrust.is_some());
+        if distrust.is_some() || (broken.is_some() && !is_of_a_trial()) {
             return Ok(Stored::Old);
         }
         let finished = Self::finished(record, &mut states);
@@ -292,7 +292,7 @@ impl RunFolder {
     /// # Errors
     /// Returns an error if a result exists but cannot be read.
     pub fn results_of_trials(&self, record: &RunRecord) -> Result<Vec<TrialResult>, RunError> {
-        let States { trials: states, distrust, .. } = self.held_states()?;
+        let States { trials: states, distrust, .. } = self.all_states()?;
         let mut results = Vec::new();
         for trial in &record.trials {
             // A result counts only with a finished line: a file without one belongs to an interrupted attempt.
@@ -412,7 +412,7 @@ impl RunFolder {
         // A later attempt that did not finish, or did not even start, has moved the attempt that counts. Other files in its
         // place are not recorded.
         let is_it = match (&state.digest, regular::read_own(earlier.join("result.json"))) {
-            (Some(told), Ok(json)) => **told == *integrity::digest(&json),
+            (Some(stored), Ok(json)) => **stored == *integrity::digest(&json),
             (None, Ok(_)) => true,
             (_, Err(_)) => false,
         };

@@ -74,7 +74,7 @@ impl Drop for Place {
 
 /// Removes what killed engines left. An engine that writes a run holds its lock, which it makes at once.
 fn remove_left(runs: &Path) {
-    let mut held: HashSet<OsString> = HashSet::new();
+    let mut in_use: HashSet<OsString> = HashSet::new();
     for part in entries(runs).filter(|part| part.file_name().to_string_lossy().starts_with(UNFINISHED)) {
         let (ids, locked): (Vec<OsString>, Vec<RunFolder>) = entries(&part.path())
             .map(|run| (run.file_name(), RunFolder::open(&run.path())))
@@ -85,12 +85,12 @@ fn remove_left(runs: &Path) {
             // Only an empty folder is removed.
             ids.iter().for_each(|id| drop(fs::remove_dir(runs.join(id))));
         } else {
-            held.extend(ids);
+            in_use.extend(ids);
         }
     }
     // An engine may have been killed before its part had the ID.
     let is_left = |place: &DirEntry| has_form_of_id(&place.file_name().to_string_lossy()) && is_old(place);
-    for place in entries(runs).filter(|place| is_left(place) && !held.contains(&place.file_name())) {
+    for place in entries(runs).filter(|place| is_left(place) && !in_use.contains(&place.file_name())) {
         let _ = fs::remove_dir(place.path());
     }
 }

@@ -33,7 +33,7 @@ pub fn write(runs: &Path, record: &mut RunRecord, shards: &[(RunFolder, RunRecor
             shard.stored_trial(&trial.id())?;
         }
         // Missing evidence is an error about the shard. Results that the journal lacks were finished, too.
-        let told = results_told(shard)?;
+        let lines = count_result_lines(shard)?;
         let found = shard.results_of_trials(planned)?;
         if let Some(result) = found.iter().find(|result| result.is_not_as_judged() || result.is_from_copy()) {
             // A copy of a result is written again by any resume.
@@ -49,10 +49,10 @@ pub fn write(runs: &Path, record: &mut RunRecord, shards: &[(RunFolder, RunRecor
             return Err(RunError::Malformed { path: shard.path.clone(), message });
         }
         let results = found.len();
-        if told > results {
+        if lines > results {
             let message = format!(
                 "results.jsonl has {}, but the journal records {}",
-                plural(told, "result"),
+                plural(lines, "result"),
                 plural(results, "finished trial")
             );
             return Err(RunError::Malformed { path: shard.path.clone(), message });
@@ -79,7 +79,7 @@ pub fn write(runs: &Path, record: &mut RunRecord, shards: &[(RunFolder, RunRecor
 
 /// Returns the number of results in a shard's `results.jsonl`, which is written when the run ends, without those of trials
 /// whose results were discarded. It is 0 if the file is missing.
-fn results_told(shard: &RunFolder) -> Result<usize, RunError> {
+fn count_result_lines(shard: &RunFolder) -> Result<usize, RunError> {
     let path = shard.path.join("results.jsonl");
     let states = shard.states()?;
     let is_discarded = |line: &[u8]| {

@@ -163,7 +163,7 @@ impl Member<'_> {
 pub(in crate::run) fn hold_all(holders: &[&States], run: &States) -> bool {
     run.iter().all(|(id, state)| {
         let holds = |holder: &&States, digest: &Arc<str>| {
-            holder.get(id).is_some_and(|held| held.distrust.is_none() && held.judged.contains(digest))
+            holder.get(id).is_some_and(|of_holder| of_holder.distrust.is_none() && of_holder.judged.contains(digest))
         };
         let is_known = state.finished.is_none() || !state.judged.is_empty();
         is_known && state.judged.iter().all(|digest| holders.iter().any(|holder| holds(holder, digest)))

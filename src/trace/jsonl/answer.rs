@@ -54,23 +54,23 @@ mod tests {
     #[test]
     fn a_stop_without_an_answer_gets_the_text_after_the_last_call() {
         let prompt = r#""type":"message","role":"user","text":"go""#;
-        let said = r#""type":"message","role":"agent","text":"The key is k1.""#;
+        let message = r#""type":"message","role":"agent","text":"The key is k1.""#;
         let call = r#""type":"tool_call","call":"c","step":0,"kind":"read""#;
         let result = r#""type":"tool_result","call":"c","status":"ok""#;
         let inner = r#""type":"message","role":"agent","text":"inner","parent":"c""#;
         let lost = r#""type":"notice","code":"bad_line","text":"x","lost":"line""#;
         let stop = r#""type":"stop","reason":"end_turn""#;
         let answered = r#""type":"stop","reason":"end_turn","output":"Done.""#;
-        let told = Some("The key is k1.".to_owned());
+        let text = Some("The key is k1.".to_owned());
         for (events, expected) in [
-            (&[prompt, said, stop][..], (told.clone(), false)),
-            (&[prompt, call, result, said, stop], (told.clone(), false)),
-            (&[prompt, call, said, inner, result, stop], (told.clone(), false)),
-            (&[prompt, said, lost, stop], (told, true)),
-            (&[prompt, said, call, result, stop], (None, false)),
-            (&[prompt, said, prompt, stop], (None, false)),
+            (&[prompt, message, stop][..], (text.clone(), false)),
+            (&[prompt, call, result, message, stop], (text.clone(), false)),
+            (&[prompt, call, message, inner, result, stop], (text.clone(), false)),
+            (&[prompt, message, lost, stop], (text, true)),
+            (&[prompt, message, call, result, stop], (None, false)),
+            (&[prompt, message, prompt, stop], (None, false)),
             (&[prompt, call, inner, result, stop], (None, false)),
-            (&[prompt, said, answered], (Some("Done.".to_owned()), false)),
+            (&[prompt, message, answered], (Some("Done.".to_owned()), false)),
         ] {
             assert_eq!(answer(events), expected, "{events:?}");
         }

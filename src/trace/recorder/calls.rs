@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use serde_json::Value;
 
 use super::hashes::{hash_in, hash_of};
-use super::{CallSaid, MAX_BEHIND, MAX_OPEN, QuotedLine, Recorder, ReportedStatus, Slot, is_empty};
+use super::{CallReport, MAX_BEHIND, MAX_OPEN, QuotedLine, Recorder, ReportedStatus, Slot, is_empty};
 use crate::text::first_bytes;
 use crate::trace::view;
 use crate::trace::{Body, CallStatus, FileDiff, NoticeCode, PermissionOutcome, ToolCall, ToolKind};
@@ -145,13 +145,13 @@ impl Shown {
     }
 
     /// Returns true if the event shows what is now said of the call. The title counts only if titles are commands.
-    fn knows(&self, said: &CallSaid, titles_are_commands: bool) -> bool {
-        let title = said.title.as_ref().filter(|_| titles_are_commands);
-        said.name.as_ref().is_none_or(|name| self.name == Some(hash_of(name)))
+    fn knows(&self, report: &CallReport, titles_are_commands: bool) -> bool {
+        let title = report.title.as_ref().filter(|_| titles_are_commands);
+        report.name.as_ref().is_none_or(|name| self.name == Some(hash_of(name)))
             && title.is_none_or(|title| self.title == Some(hash_of(title)))
-            && said.kind.is_none_or(|kind| self.kind == Some(kind))
-            && said.input.as_ref().is_none_or(|input| self.input == Some(hash_of(input)))
-            && said.locations.iter().all(|location| self.paths.contains(&hash_of(&location.path)))
+            && report.kind.is_none_or(|kind| self.kind == Some(kind))
+            && report.input.as_ref().is_none_or(|input| self.input == Some(hash_of(input)))
+            && report.locations.iter().all(|location| self.paths.contains(&hash_of(&location.path)))
     }
 }
 
@@ -281,16 +281,16 @@ fn is_same_title(old: &str, new: &str) -> bool {
 
 impl Recorder {
     /// Announces a call, or adds to an open one. Returns true if the call was new.
-    pub fn call(&mut self, id: &str, mut said: CallSaid) -> bool {
-        if self.is_another(id, &said) {
+    pub fn call(&mut self, id: &str, mut report: CallReport) -> bool {
+        if self.is_another(id, &report) {
             self.put_aside(id);
         }
         if self.is_open(id) {
-            self.update(id, said, false);
+            self.update(id, report, false);
             return false;
         }
         // A call that was never announced cannot have started anything, so the trace shows this one as the main agent's.
-        if let Some(parent) = said.parent.take_if(|parent| !self.was_recorded(parent)) {
+        if let Some(parent) = report.parent.take_if(|parent| !self.was_recorded(parent)) {
             self.lost_caller(
                 NoticeCode::UnknownParent,
                 format!("the call {id} names {parent} as its parent, but no such call was made"),
@@ -300,29 +300,29 @@ impl Recorder {
         if call != id {
             self.renamed.insert(id.to_owned(), call.clone());
         }
-        let step = self.step(&said);
-        if said.parent.is_none() {
+        let step = self.step(&report);
+        if report.parent.is_none() {
             self.close_text();
             self.answer.clear();
             self.answer_gaps.clear();
         }
-        let parent = said.parent.clone();
+        let parent = report.parent.clone();
         let body = Body::ToolCall(ToolCall {
             call: call.clone(),
             step,
-            kind: said.kind.unwrap_or(ToolKind::Other),
-            unknown_kind: said.unknown_kind && said.kind.is_none(),
-            name: said.name,
-            title: said.title,
-            without_input: said.input.as_ref().is_some_and(is_none_shown),
-            input: said.input.filter(|input| !is_empty(input)),
-            locations: said.locations,
-            cwd: said.cwd,
+            kind: report.kind.unwrap_or(ToolKind::Other),
+            unknown_kind: report.unknown_kind && report.kind.is_none(),
+            name: report.name,
+            title: report.title,
+            without_input: report.input.as_ref().is_some_and(is_none_shown),
+            input: report.input.filter(|input| !is_empty(input)),
+            locations: report.locations,
+            cwd: report.cwd,
         });
         let slot = self.push_open(body, parent.clone());
         self.calls += 1;
         let more =
-            More { parent, diffs: said.diffs, output: said.output, exit_code: said.exit_code, ..More::default() };
+            More { parent, diffs: report.diffs, output: report.output, exit_code: report.exit_code, ..More::default() };
         let is_empty =
             more.parent.is_none() && more.diffs.is_empty() && more.output.is_none() && more.exit_code.is_none();
         let answer = self.answered_early.remove(id);
@@ -357,18 +357,18 @@ impl Recorder {
 
     /// Returns true if a call of this id is open and this announces another one: of another tool, or of another message or a
     /// later turn with another input.
-    pub fn is_another(&mut self, id: &str, said: &CallSaid) -> bool {
+    pub fn is_another(&mut self, id: &str, report: &CallReport) -> bool {
         let is_of_earlier_turn = self.is_of_earlier_turn(id);
         let Some((slot, step)) = self.open.get(id).map(|open| (open.slot, open.step)) else { return false };
         let parent = self.open.get(id).and_then(|open| open.parent().cloned());
         let group = self.steps.get(&parent).filter(|it| it.number == step).and_then(|it| it.group.clone());
         let Some(Body::ToolCall(call)) = self.body(slot) else { return false };
         let differs = |one: Option<&String>, other: Option<&String>| one.zip(other).is_some_and(|(a, b)| a != b);
-        let inputs = call.input.as_ref().zip(said.input.as_ref()).filter(|(a, b)| !is_empty(b) && a != b);
+        let inputs = call.input.as_ref().zip(report.input.as_ref()).filter(|(a, b)| !is_empty(b) && a != b);
         let is_of_later_turn = is_of_earlier_turn && inputs.is_some_and(|(old, new)| !continues_input(old, new));
-        differs(call.name.as_ref(), said.name.as_ref())
+        differs(call.name.as_ref(), report.name.as_ref())
             || is_of_later_turn
-            || (inputs.is_some() && differs(group.as_ref(), said.group.as_ref()))
+            || (inputs.is_some() && differs(group.as_ref(), report.group.as_ref()))
     }
 
     /// Returns true if an open call was announced before the prompt of the current turn.
@@ -425,63 +425,63 @@ impl Recorder {
     }
 
     /// Adds to an open call. If `only_missing` is set, as for a permission request, only absent parts are filled.
-    pub fn update(&mut self, id: &str, said: CallSaid, only_missing: bool) {
+    pub fn update(&mut self, id: &str, report: CallReport, only_missing: bool) {
         self.activity += 1;
-        self.comes_too_late(id, &said);
-        self.changes_meaning(id, &said, only_missing);
-        if !only_missing && (said.input.is_some() || !said.locations.is_empty() || !said.diffs.is_empty()) {
+        self.comes_too_late(id, &report);
+        self.changes_meaning(id, &report, only_missing);
+        if !only_missing && (report.input.is_some() || !report.locations.is_empty() || !report.diffs.is_empty()) {
             self.keep_paths(id);
         }
         let line = self.line;
         let Some(open) = self.open.get_mut(id) else { return };
-        if !said.diffs.is_empty() && (!only_missing || open.diffs().is_empty()) {
+        if !report.diffs.is_empty() && (!only_missing || open.diffs().is_empty()) {
             open.more().changed_after_all |= !only_missing && (open.rejected || open.is_cancelled());
-            open.more().diffs = said.diffs;
+            open.more().diffs = report.diffs;
             open.more().diffs_at = line;
         }
-        if said.output.is_some() && !only_missing {
-            open.more().output = said.output;
+        if report.output.is_some() && !only_missing {
+            open.more().output = report.output;
         }
-        if said.exit_code.is_some() {
-            open.more().exit_code = said.exit_code;
+        if report.exit_code.is_some() {
+            open.more().exit_code = report.exit_code;
         }
         let slot = open.slot;
-        let told = said.input.clone().filter(|input| !is_empty(input) && !only_missing);
-        self.take_another_input(id, slot, told);
+        let another_input = report.input.clone().filter(|input| !is_empty(input) && !only_missing);
+        self.take_another_input(id, slot, another_input);
         let starts_hidden = self.starts_hidden(slot);
         let is_asked =
             self.open.get(id).is_some_and(|open| open.more.as_ref().is_some_and(|more| !more.requests.is_empty()));
         let Some(Body::ToolCall(call)) = self.body(slot) else { return };
         let asked = (is_asked && !only_missing).then(|| call.clone());
-        call.without_input |= call.input.is_none() && said.input.as_ref().is_some_and(is_none_shown);
-        if let Some(input) = said.input.filter(|input| !is_empty(input))
+        call.without_input |= call.input.is_none() && report.input.as_ref().is_some_and(is_none_shown);
+        if let Some(input) = report.input.filter(|input| !is_empty(input))
             && !(only_missing && call.input.is_some())
         {
             call.input = Some(input);
             call.without_input = false;
         }
-        if let Some(kind) = said.kind
+        if let Some(kind) = report.kind
             && (call.kind == ToolKind::Other || !only_missing)
         {
             call.kind = kind;
             call.unknown_kind = false;
-        } else if said.unknown_kind && !only_missing {
+        } else if report.unknown_kind && !only_missing {
             call.kind = ToolKind::Other;
             call.unknown_kind = true;
         }
-        if said.name.is_some() && call.name.is_none() {
-            call.name = said.name;
+        if report.name.is_some() && call.name.is_none() {
+            call.name = report.name;
         }
         // The title that shows what the call is stays, whatever the call reports later about its progress.
         let keeps_title = (only_missing && call.title.is_some()) || (starts_hidden && call.name.is_none());
-        if said.title.is_some() && !keeps_title {
-            call.title = said.title;
+        if report.title.is_some() && !keeps_title {
+            call.title = report.title;
         }
-        if !said.locations.is_empty() && (!only_missing || call.locations.is_empty()) {
-            call.locations = said.locations;
+        if !report.locations.is_empty() && (!only_missing || call.locations.is_empty()) {
+            call.locations = report.locations;
         }
-        if said.cwd.is_some() && !(only_missing && call.cwd.is_some()) {
-            call.cwd = said.cwd;
+        if report.cwd.is_some() && !(only_missing && call.cwd.is_some()) {
+            call.cwd = report.cwd;
         }
         if let Some(asked) = asked {
             let now = call.clone();
@@ -491,15 +491,15 @@ impl Recorder {
     }
 
     /// Adds a notice if an open call whose event has left the recorder is described otherwise than the event shows.
-    fn comes_too_late(&mut self, id: &str, said: &CallSaid) {
+    fn comes_too_late(&mut self, id: &str, report: &CallReport) {
         // Until the end of the line, the event takes what the line says.
         let written = self.open.get(id).filter(|open| open.slot < self.first).and_then(OpenCall::written);
         let Some(written) = written else { return };
-        let input = said.input.clone().filter(|input| !is_empty(input));
-        let is_other_kind = said.unknown_kind && written.kind.is_some();
-        let is_other_folder = said.cwd.as_ref().is_some_and(|cwd| written.cwd != Some(hash_of(cwd)));
-        let said = CallSaid { input, ..said.clone() };
-        if is_other_kind || is_other_folder || !written.knows(&said, self.header.command_title.is_some()) {
+        let input = report.input.clone().filter(|input| !is_empty(input));
+        let is_other_kind = report.unknown_kind && written.kind.is_some();
+        let is_other_folder = report.cwd.as_ref().is_some_and(|cwd| written.cwd != Some(hash_of(cwd)));
+        let report = CallReport { input, ..report.clone() };
+        if is_other_kind || is_other_folder || !written.knows(&report, self.header.command_title.is_some()) {
             self.did_unseen(
                 NoticeCode::LetGo,
                 format!("the call {id} was described differently after its event was written"),
@@ -590,26 +590,26 @@ impl Recorder {
 
     /// Adds a notice if an open call now shows another command, or a kind that changes nothing after one that changes
     /// something: the earlier form is not in any event. A command that continues the earlier one is still being written.
-    fn changes_meaning(&mut self, id: &str, said: &CallSaid, only_missing: bool) {
+    fn changes_meaning(&mut self, id: &str, report: &CallReport, only_missing: bool) {
         use ToolKind::{Execute, Fetch, Other};
         let titles_are_commands = self.header.command_title.is_some();
         let Some((call, _)) = self.open_call(id).filter(|_| !only_missing) else { return };
         let old = call.kind;
         let first_title = call.title.clone().filter(|_| titles_are_commands && old == Execute);
-        if said.kind.is_some_and(|new| is_other_kind(old, new)) {
+        if report.kind.is_some_and(|new| is_other_kind(old, new)) {
             let old: &str = old.into();
             if let Some(open) = self.open.get_mut(id) {
                 open.more().had_other_kind = true;
             }
             return self.did_unseen(NoticeCode::ChangedKind, format!("the call {id} first had another kind: {old}"));
         }
-        let no_command = said.input.is_none() && view::command(call.shown_input()).is_none();
+        let no_command = report.input.is_none() && view::command(call.shown_input()).is_none();
         if let Some(old) = first_title.filter(|_| no_command)
-            && said.title.as_ref().is_some_and(|new| !is_same_title(&old, new))
+            && report.title.as_ref().is_some_and(|new| !is_same_title(&old, new))
         {
             return self.changed_command(id, &old);
         }
-        let Some(input) = said.input.as_ref().filter(|input| !is_empty(input)) else { return };
+        let Some(input) = report.input.as_ref().filter(|input| !is_empty(input)) else { return };
         if matches!(old, Fetch | Other)
             && let Some(old) = call.shown_input().and_then(|old| replaced_text(old, input))
         {
@@ -636,14 +636,14 @@ impl Recorder {
     }
 
     /// Takes another input for a call that was already requested: the agent's last input counts.
-    fn take_another_input(&mut self, id: &str, slot: u64, told: Option<Value>) {
-        let Some(told) = told else { return };
+    fn take_another_input(&mut self, id: &str, slot: u64, input: Option<Value>) {
+        let Some(input) = input else { return };
         let announced = match self.body(slot) {
             Some(Body::ToolCall(call)) => call.input.clone(),
             _ => None,
         };
         let asked = self.open.get_mut(id).and_then(|open| {
-            let differs = |asked: &mut AskedInput| announced.as_ref() != Some(&told) && asked.input != told;
+            let differs = |asked: &mut AskedInput| announced.as_ref() != Some(&input) && asked.input != input;
             open.more.as_mut()?.asked.take_if(differs)
         });
         let answer = asked.and_then(|asked| asked.slot);
@@ -663,9 +663,9 @@ impl Recorder {
         name
     }
 
-    fn step(&mut self, said: &CallSaid) -> u64 {
-        if let Some(step) = self.steps.get_mut(&said.parent) {
-            let same = match (&said.group, &step.group) {
+    fn step(&mut self, report: &CallReport) -> u64 {
+        if let Some(step) = self.steps.get_mut(&report.parent) {
+            let same = match (&report.group, &step.group) {
                 (Some(group), Some(last)) => group == last,
                 _ => !step.has_result,
             };
@@ -675,7 +675,7 @@ impl Recorder {
         }
         let number = self.next_step;
         self.next_step += 1;
-        self.steps.insert(said.parent.clone(), Step { number, group: said.group.clone(), has_result: false });
+        self.steps.insert(report.parent.clone(), Step { number, group: report.group.clone(), has_result: false });
         number
     }
 }

@@ -39,7 +39,7 @@ pub enum Continuation {
 
 /// A call as the agent reports it. Absent parts are `None` or empty.
 #[derive(Debug, Clone, Default)]
-pub struct CallSaid {
+pub struct CallReport {
     /// The sub-agent that makes the call.
     pub parent: Option<String>,
     /// The message that the call is part of, if the protocol shows messages.
@@ -68,7 +68,7 @@ pub struct CallSaid {
 
 /// The end of a call as the agent reports it.
 #[derive(Debug, Clone, Default)]
-pub struct ResultSaid {
+pub struct ResultReport {
     /// The agent's own word for the end.
     pub outcome: ReportedStatus,
     /// The call's output.

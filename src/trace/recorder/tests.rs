@@ -18,7 +18,7 @@ fn finish(recorder: Recorder) -> Vec<Event> {
 
 #[test]
 fn a_text_that_no_report_counts_makes_the_totals_of_a_session_that_was_cut_lower_bounds() {
-    let is_told = |reason: StopReason, after: &str| {
+    let has_notice = |reason: StopReason, after: &str| {
         let mut recorder = recorder();
         recorder.say(Voice::Agent, None, "One.", Continuation::Chunk);
         let mut usage = Usage::of(UsageScope::Call);
@@ -28,20 +28,20 @@ fn a_text_that_no_report_counts_makes_the_totals_of_a_session_that_was_cut_lower
         let stop = Stop { reason, category: None, detail: None, output: None, gap: None, exit: None };
         let Finished { events, total, .. } = recorder.finish(stop, false);
         let is_notice = |event: &Event| matches!(&event.body, Body::Notice { code: NoticeCode::UsageIncomplete, .. });
-        let is_told = events.iter().any(is_notice);
-        assert_eq!(total.is_exact(), !is_told, "{events:?}");
-        is_told
+        let has_notice = events.iter().any(is_notice);
+        assert_eq!(total.is_exact(), !has_notice, "{events:?}");
+        has_notice
     };
-    assert!(is_told(StopReason::Cancelled, " Two."));
-    assert!(!is_told(StopReason::Cancelled, ""));
-    assert!(!is_told(StopReason::EndTurn, " Two."));
+    assert!(has_notice(StopReason::Cancelled, " Two."));
+    assert!(!has_notice(StopReason::Cancelled, ""));
+    assert!(!has_notice(StopReason::EndTurn, " Two."));
 }
 
 #[test]
 fn an_id_that_looks_like_another_is_still_new() {
     let mut recorder = recorder();
-    recorder.call("1", CallSaid::default());
-    recorder.result("1", ResultSaid::default());
+    recorder.call("1", CallReport::default());
+    recorder.result("1", ResultReport::default());
     assert!(recorder.was_announced("1"));
     for id in ["call 1", "request 1", "ended 1"] {
         assert!(!recorder.was_announced(id), "{id}");
@@ -53,7 +53,7 @@ fn many_open_calls_with_one_id_are_put_aside_in_bounded_time() {
     let mut recorder = recorder();
     let begun = std::time::Instant::now();
     for _ in 0..9000 {
-        recorder.call("a", CallSaid::default());
+        recorder.call("a", CallReport::default());
         recorder.put_aside("a");
     }
     assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{:?}", begun.elapsed());
@@ -65,7 +65,7 @@ fn calls_with_open_requests_are_put_aside_in_bounded_time() {
     let begun = std::time::Instant::now();
     let mut last = String::new();
     for n in 0..9000 {
-        recorder.call("a", CallSaid::default());
+        recorder.call("a", CallReport::default());
         last = recorder.request(&n.to_string(), "a", Vec::new());
         recorder.put_aside("a");
     }
@@ -83,9 +83,9 @@ fn calls_with_open_requests_are_put_aside_in_bounded_time() {
 fn an_id_used_again_names_the_last_call() {
     let mut recorder = recorder();
     assert_eq!(recorder.call_id("a"), "a");
-    recorder.call("a", CallSaid::default());
-    recorder.result("a", ResultSaid::default());
-    recorder.call("a", CallSaid::default());
+    recorder.call("a", CallReport::default());
+    recorder.result("a", ResultReport::default());
+    recorder.call("a", CallReport::default());
     assert_eq!(recorder.call_id("a"), "a#2");
 }
 
@@ -93,7 +93,7 @@ fn an_id_used_again_names_the_last_call() {
 fn a_rejected_call_without_a_word_ends_with_its_turn() {
     let mut recorder = recorder();
     for id in ["rejected", "open"] {
-        recorder.call(id, CallSaid::default());
+        recorder.call(id, CallReport::default());
     }
     let request = recorder.request("0", "rejected", Vec::new());
     let outcome = PermissionOutcome::Rejected;
@@ -119,11 +119,11 @@ fn the_answer_to_a_request_counts_before_the_agents_word_for_it() {
         (PermissionOutcome::Allowed, ReportedStatus::Denied, CallStatus::Denied),
     ] {
         let mut recorder = recorder();
-        recorder.call("a", CallSaid::default());
+        recorder.call("a", CallReport::default());
         let request = recorder.request("0", "a", Vec::new());
         let answered = Answered { outcome, option: None, by: DecidedBy::default(), updated_input: None };
         recorder.respond(&request, answered);
-        recorder.result("a", ResultSaid { outcome: says, ..ResultSaid::default() });
+        recorder.result("a", ResultReport { outcome: says, ..ResultReport::default() });
         let mut results = finish(recorder).into_iter().filter_map(|event| match event.body {
             Body::ToolResult(result) => Some(result.status),
             _ => None,
@@ -135,21 +135,21 @@ fn the_answer_to_a_request_counts_before_the_agents_word_for_it() {
 #[test]
 fn what_is_held_for_an_open_call_is_bounded() {
     let mut recorder = recorder();
-    recorder.call("open", CallSaid::default());
+    recorder.call("open", CallReport::default());
     let mut events = Vec::new();
-    for n in 0..MAX_HELD {
+    for n in 0..MAX_PENDING {
         recorder.weigh(1);
         let voice = if n % 2 == 0 { Voice::Agent } else { Voice::Thought };
         recorder.say(voice, None, "x", Continuation::Chunk);
         events.extend(recorder.drain());
-        assert!(recorder.slots.len() <= MAX_HELD + 1);
+        assert!(recorder.slots.len() <= MAX_PENDING + 1);
     }
     recorder.weigh(1);
     events.extend(recorder.drain());
-    assert!(events.len() > MAX_HELD / 2);
+    assert!(events.len() > MAX_PENDING / 2);
     // The call is still open, and its result still arrives.
-    recorder.call("open", CallSaid { title: Some("too late".to_owned()), ..CallSaid::default() });
-    assert!(recorder.result("open", ResultSaid::default()));
+    recorder.call("open", CallReport { title: Some("too late".to_owned()), ..CallReport::default() });
+    assert!(recorder.result("open", ResultReport::default()));
     events.extend(finish(recorder));
     assert!(events.iter().enumerate().all(|(n, event)| event.seq == n as u64));
     assert!(matches!(&events[0].body, Body::ToolCall(call) if call.title.is_none()));
@@ -185,13 +185,13 @@ fn a_call_that_was_refused_before_it_was_announced_is_refused() {
         let answered = || Answered { outcome, option: None, by: DecidedBy::default(), updated_input: None };
         let unique = recorder.request("r", "c", Vec::new());
         if between {
-            recorder.call("c", CallSaid::default());
+            recorder.call("c", CallReport::default());
         }
         recorder.respond(&unique, answered());
         if !between {
-            recorder.call("c", CallSaid::default());
+            recorder.call("c", CallReport::default());
         }
-        assert!(recorder.result("c", ResultSaid { output: Some("ran".to_owned()), ..ResultSaid::default() }));
+        assert!(recorder.result("c", ResultReport { output: Some("ran".to_owned()), ..ResultReport::default() }));
         let results = finish(recorder).into_iter().filter_map(|event| match event.body {
             Body::ToolResult(result) => Some((result.status, result.contested)),
             _ => None,
@@ -210,7 +210,7 @@ fn a_refused_call_that_shows_changes_as_its_result_is_contested() {
         recorder
             .respond(&unique, Answered { outcome: PermissionOutcome::Rejected, option: None, by, updated_input: None });
     };
-    let changes = || CallSaid { diffs: diff(), ..CallSaid::default() };
+    let changes = || CallReport { diffs: diff(), ..CallReport::default() };
     type Step<'a> = &'a dyn Fn(&mut Recorder);
     let cases: [(&str, [Step<'_>; 2], Vec<FileDiff>, bool); 5] = [
         ("shown when it was asked for", [&|it| it.update("c", changes(), false), &reject], Vec::new(), false),
@@ -221,9 +221,9 @@ fn a_refused_call_that_shows_changes_as_its_result_is_contested() {
     ];
     for (what, steps, diffs, contested) in cases {
         let mut recorder = recorder();
-        recorder.call("c", CallSaid::default());
+        recorder.call("c", CallReport::default());
         steps.iter().for_each(|step| step(&mut recorder));
-        assert!(recorder.result("c", ResultSaid { diffs, ..ResultSaid::default() }));
+        assert!(recorder.result("c", ResultReport { diffs, ..ResultReport::default() }));
         let results = finish(recorder).into_iter().filter_map(|event| match event.body {
             Body::ToolResult(result) => Some((result.status, result.contested)),
             _ => None,
@@ -254,7 +254,7 @@ fn a_text_that_was_let_go_of_stays_the_answer() {
     let mut recorder = recorder();
     recorder.say(Voice::Agent, None, "the answer", Continuation::Chunk);
     recorder.notice(NoticeCode::UnknownLine, "a notice ends no message");
-    recorder.weigh(MAX_HELD_BYTES + 1);
+    recorder.weigh(MAX_PENDING_BYTES + 1);
     drop(recorder.drain());
     recorder.say(Voice::Agent, None, " goes on", Continuation::Chunk);
     let events = finish(recorder);
@@ -268,8 +268,8 @@ fn a_text_that_was_let_go_of_stays_the_answer() {
 fn an_output_that_was_cut_is_truncated() {
     for (length, is_cut) in [(MAX_TEXT, false), (MAX_TEXT + 1, true)] {
         let mut recorder = recorder();
-        recorder.call("c", CallSaid::default());
-        recorder.result("c", ResultSaid { output: Some("x".repeat(length)), ..ResultSaid::default() });
+        recorder.call("c", CallReport::default());
+        recorder.result("c", ResultReport { output: Some("x".repeat(length)), ..ResultReport::default() });
         let is_truncated = |event: &Event| matches!(&event.body, Body::ToolResult(result) if result.truncated);
         assert_eq!(finish(recorder).iter().any(is_truncated), is_cut, "{length}");
     }
@@ -279,8 +279,8 @@ fn an_output_that_was_cut_is_truncated() {
 fn one_id_for_many_calls_takes_no_longer_each_time() {
     let mut recorder = recorder();
     for _ in 0..100_000 {
-        recorder.call("c", CallSaid::default());
-        recorder.result("c", ResultSaid::default());
+        recorder.call("c", CallReport::default());
+        recorder.result("c", ResultReport::default());
         drop(recorder.drain());
     }
     assert_eq!(recorder.call_id("c"), "c#100000");
@@ -361,12 +361,12 @@ fn a_gap_within_the_answer_is_told_and_one_beside_it_is_not() {
         it.acted_unseen(NoticeCode::UnannouncedAction, "gap", action);
     };
     let call: Act = |it| {
-        it.call("c", CallSaid::default());
-        it.result("c", ResultSaid::default());
+        it.call("c", CallReport::default());
+        it.result("c", ResultReport::default());
     };
     let complete: Act = Recorder::complete_answer;
     let end: Act = |it| it.end_turn(false);
-    for (acts, answer, is_told) in [
+    for (acts, answer, has_gap) in [
         (vec![say, lose, say], "aa", true),
         (vec![say, line, say], "aa", true),
         (vec![say, read, say], "aa", true),
@@ -389,8 +389,8 @@ fn a_gap_within_the_answer_is_told_and_one_beside_it_is_not() {
     ] {
         let mut recorder = recorder();
         acts.iter().for_each(|act| act(&mut recorder));
-        let told = is_told.then(|| "gap".to_owned());
-        assert_eq!(gap_of(recorder), (answer.to_owned(), told), "{} acts: {answer:?}", acts.len());
+        let gap = has_gap.then(|| "gap".to_owned());
+        assert_eq!(gap_of(recorder), (answer.to_owned(), gap), "{} acts: {answer:?}", acts.len());
     }
 }
 
@@ -403,7 +403,7 @@ fn a_gap_has_the_place_of_the_line_that_its_notice_is_about() {
             let line = recorder.this_line();
             recorder.say(Voice::Agent, None, after, Continuation::Chunk);
             if is_earlier {
-                recorder.call("c", CallSaid::default());
+                recorder.call("c", CallReport::default());
                 recorder.say(Voice::Agent, None, "last", Continuation::Chunk);
             }
             recorder.about(line, |recorder| recorder.did_unseen(NoticeCode::UnmappedLine, "gap"));
@@ -450,7 +450,7 @@ fn a_late_call_takes_no_answer_away() {
     let mut recorder = recorder();
     recorder.say(Voice::Agent, None, "done", Continuation::Chunk);
     recorder.end_turn(false);
-    recorder.call("late", CallSaid::default());
+    recorder.call("late", CallReport::default());
     let events = finish(recorder);
     let Some(Body::Stop(stop)) = events.last().map(|event| &event.body) else { panic!("no stop") };
     assert_eq!(stop.output.as_deref(), Some("done"));
@@ -459,14 +459,14 @@ fn a_late_call_takes_no_answer_away() {
 #[test]
 fn a_call_without_arguments_is_told_from_one_whose_input_was_not_shown() {
     let mut recorder = Recorder::new(Header::new("acp", Seen { tracing: true, interaction: true }));
-    let told = |input: Option<serde_json::Value>| CallSaid { input, ..CallSaid::default() };
+    let report = |input: Option<serde_json::Value>| CallReport { input, ..CallReport::default() };
     let none = || Some(serde_json::json!({}));
-    recorder.call("none", told(none()));
-    recorder.call("later", told(none()));
-    recorder.update("later", told(Some(serde_json::json!({"a": 1}))), false);
-    recorder.call("kept", told(Some(serde_json::json!({"a": 1}))));
-    recorder.update("kept", told(none()), false);
-    recorder.call("unknown", told(None));
+    recorder.call("none", report(none()));
+    recorder.call("later", report(none()));
+    recorder.update("later", report(Some(serde_json::json!({"a": 1}))), false);
+    recorder.call("kept", report(Some(serde_json::json!({"a": 1}))));
+    recorder.update("kept", report(none()), false);
+    recorder.call("unknown", report(None));
     let of = |id: &str| {
         let (call, _) = recorder.open_call(id).unwrap();
         (call.input.is_some(), call.without_input, call.shown_input().is_some())
@@ -479,12 +479,12 @@ fn a_call_without_arguments_is_told_from_one_whose_input_was_not_shown() {
 #[test]
 fn a_call_with_very_many_behind_it_is_ended() {
     let mut recorder = recorder();
-    recorder.call("first", CallSaid::default());
+    recorder.call("first", CallReport::default());
     let mut ended_at = None;
     for n in 0..MAX_BEHIND.0 + MAX_BEHIND.1 {
         let id = format!("c{n}");
-        recorder.call(&id, CallSaid::default());
-        recorder.result(&id, ResultSaid::default());
+        recorder.call(&id, CallReport::default());
+        recorder.result(&id, ResultReport::default());
         recorder.weigh(1);
         drop(recorder.drain());
         if ended_at.is_none() && !recorder.is_open("first") {
@@ -505,7 +505,7 @@ fn calls_that_never_close_are_bounded_and_all_in_the_trace() {
         recorder.weigh(1);
         recorder.call(
             &format!("call_{n}"),
-            CallSaid { output: (n == 3).then(|| "so far".to_owned()), ..CallSaid::default() },
+            CallReport { output: (n == 3).then(|| "so far".to_owned()), ..CallReport::default() },
         );
         if n % 1000 == 0 {
             events.extend(recorder.drain());
@@ -514,8 +514,8 @@ fn calls_that_never_close_are_bounded_and_all_in_the_trace() {
     assert_eq!(recorder.open_calls(), opened - MAX_OPEN.1);
     assert!(!recorder.is_open("call_0") && recorder.is_open(&format!("call_{}", MAX_OPEN.1)));
     // A call that was ended is not ended again.
-    assert!(!recorder.result("call_0", ResultSaid::default()));
-    assert!(recorder.result(&format!("call_{}", opened - 1), ResultSaid::default()));
+    assert!(!recorder.result("call_0", ResultReport::default()));
+    assert!(recorder.result(&format!("call_{}", opened - 1), ResultReport::default()));
     let stop = Stop { reason: StopReason::EndTurn, category: None, detail: None, output: None, gap: None, exit: None };
     recorder.finish_into(stop, false, |event| events.push(event));
     assert!(events.iter().zip(0..).all(|(event, seq)| event.seq == seq));
@@ -547,27 +547,27 @@ fn losses(events: &[Event]) -> Vec<(&str, Option<Lost>)> {
 fn what_is_said_of_a_call_after_its_event_was_written_is_lost_unless_the_event_shows_it() {
     let input = |command: &str| Some(json!({"command": command}));
     let kind = Some(ToolKind::Execute);
-    let announced = || CallSaid { kind, input: input("ls"), title: Some("List".to_owned()), ..CallSaid::default() };
-    for (said, is_lost) in [
+    let announced = || CallReport { kind, input: input("ls"), title: Some("List".to_owned()), ..CallReport::default() };
+    for (report, is_lost) in [
         (announced(), false),
-        (CallSaid { output: Some("a".to_owned()), title: Some("Done".to_owned()), ..CallSaid::default() }, false),
-        (CallSaid { input: input("rm -rf /"), ..CallSaid::default() }, true),
-        (CallSaid { kind: Some(ToolKind::Delete), ..CallSaid::default() }, true),
-        (CallSaid { name: Some("Bash".to_owned()), ..CallSaid::default() }, true),
-        (CallSaid { cwd: Some("/elsewhere".to_owned()), ..CallSaid::default() }, true),
+        (CallReport { output: Some("a".to_owned()), title: Some("Done".to_owned()), ..CallReport::default() }, false),
+        (CallReport { input: input("rm -rf /"), ..CallReport::default() }, true),
+        (CallReport { kind: Some(ToolKind::Delete), ..CallReport::default() }, true),
+        (CallReport { name: Some("Bash".to_owned()), ..CallReport::default() }, true),
+        (CallReport { cwd: Some("/elsewhere".to_owned()), ..CallReport::default() }, true),
     ] {
         for only_missing in [false, true] {
             let mut recorder = recorder();
             recorder.call("c", announced());
             recorder.plan(None, Vec::new());
-            recorder.weigh(MAX_HELD_BYTES + 1);
+            recorder.weigh(MAX_PENDING_BYTES + 1);
             let mut events: Vec<Event> = recorder.drain().collect();
             assert!(recorder.is_open("c") && recorder.open_call("c").is_none());
-            recorder.update("c", said.clone(), only_missing);
+            recorder.update("c", report.clone(), only_missing);
             events.extend(finish(recorder));
             let mut expected = vec![("let_go", None)];
             expected.extend(is_lost.then_some(("let_go", Some(Lost::Call))));
-            assert_eq!(losses(&events), expected, "{said:?}");
+            assert_eq!(losses(&events), expected, "{report:?}");
         }
     }
 }
@@ -575,13 +575,13 @@ fn what_is_said_of_a_call_after_its_event_was_written_is_lost_unless_the_event_s
 #[test]
 fn what_the_line_says_with_which_an_event_leaves_is_in_the_event() {
     let mut recorder = recorder();
-    recorder.call("c", CallSaid::default());
+    recorder.call("c", CallReport::default());
     recorder.plan(None, Vec::new());
-    recorder.weigh(MAX_HELD_BYTES + 1);
-    let said = || CallSaid { input: Some(json!({"command": "ls"})), ..CallSaid::default() };
-    recorder.update("c", said(), false);
+    recorder.weigh(MAX_PENDING_BYTES + 1);
+    let report = || CallReport { input: Some(json!({"command": "ls"})), ..CallReport::default() };
+    recorder.update("c", report(), false);
     let mut events: Vec<Event> = recorder.drain().collect();
-    recorder.update("c", said(), false);
+    recorder.update("c", report(), false);
     events.extend(finish(recorder));
     assert!(matches!(&events[0].body, Body::ToolCall(call) if call.input.is_some()));
     assert_eq!(losses(&events), [("let_go", None)]);
@@ -592,10 +592,10 @@ fn calls_that_overlap_are_not_let_go_of() {
     let mut recorder = recorder();
     let mut events = Vec::new();
     for n in 0..200_u64 {
-        recorder.weigh(MAX_HELD_BYTES / 64);
-        recorder.call(&n.to_string(), CallSaid::default());
+        recorder.weigh(MAX_PENDING_BYTES / 64);
+        recorder.call(&n.to_string(), CallReport::default());
         if n > 0 {
-            assert!(recorder.result(&(n - 1).to_string(), ResultSaid::default()));
+            assert!(recorder.result(&(n - 1).to_string(), ResultReport::default()));
         }
         events.extend(recorder.drain());
     }
@@ -610,11 +610,11 @@ fn the_refusal_of_a_call_whose_result_was_written_is_another_outcome() {
         (PermissionOutcome::Allowed, vec![("let_go", None)]),
     ] {
         let mut recorder = recorder();
-        recorder.call("c", CallSaid::default());
+        recorder.call("c", CallReport::default());
         let request = recorder.ask("r", Some("c"), Asking { awaits_answer: true, ..Asking::default() });
-        recorder.result("c", ResultSaid::default());
+        recorder.result("c", ResultReport::default());
         recorder.plan(None, Vec::new());
-        recorder.weigh(MAX_HELD_BYTES + 1);
+        recorder.weigh(MAX_PENDING_BYTES + 1);
         let mut events: Vec<Event> = recorder.drain().collect();
         let by = DecidedBy::default();
         recorder.respond(&request, Answered { outcome, option: None, by, updated_input: None });
@@ -627,13 +627,13 @@ fn the_refusal_of_a_call_whose_result_was_written_is_another_outcome() {
 fn another_result_of_a_call_whose_end_is_forgotten_may_contradict_it() {
     for (between, lost) in [(3, None), (MAX_ENDED, Some(Lost::Outcome))] {
         let mut recorder = recorder();
-        recorder.call("a", CallSaid::default());
-        recorder.result("a", ResultSaid { outcome: ReportedStatus::Failed, ..ResultSaid::default() });
+        recorder.call("a", CallReport::default());
+        recorder.result("a", ResultReport { outcome: ReportedStatus::Failed, ..ResultReport::default() });
         for n in 0..between {
-            recorder.call(&n.to_string(), CallSaid::default());
-            recorder.result(&n.to_string(), ResultSaid::default());
+            recorder.call(&n.to_string(), CallReport::default());
+            recorder.result(&n.to_string(), ResultReport::default());
         }
-        recorder.end_or_repeat("a", "a", ResultSaid { outcome: ReportedStatus::Failed, ..ResultSaid::default() });
+        recorder.end_or_repeat("a", "a", ResultReport { outcome: ReportedStatus::Failed, ..ResultReport::default() });
         assert_eq!(losses(&finish(recorder)), [("repeated_result", lost)], "{between}");
     }
 }
@@ -641,13 +641,13 @@ fn another_result_of_a_call_whose_end_is_forgotten_may_contradict_it() {
 #[test]
 fn the_answer_to_a_request_is_about_the_call_that_had_the_id_then() {
     let mut recorder = recorder();
-    recorder.call("a", CallSaid { name: Some("first".to_owned()), ..CallSaid::default() });
+    recorder.call("a", CallReport { name: Some("first".to_owned()), ..CallReport::default() });
     let request = recorder.ask("r", Some("a"), Asking { awaits_answer: true, ..Asking::default() });
-    recorder.call("a", CallSaid { name: Some("second".to_owned()), ..CallSaid::default() });
+    recorder.call("a", CallReport { name: Some("second".to_owned()), ..CallReport::default() });
     let by = DecidedBy::default();
     recorder
         .respond(&request, Answered { outcome: PermissionOutcome::Rejected, option: None, by, updated_input: None });
-    recorder.result("a", ResultSaid::default());
+    recorder.result("a", ResultReport::default());
     let results = finish(recorder).into_iter().filter_map(|event| match event.body {
         Body::ToolResult(result) => Some((result.call, result.status)),
         _ => None,

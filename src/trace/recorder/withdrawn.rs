@@ -109,15 +109,15 @@ impl Recorder {
     pub(super) fn tell_that_stays(&mut self, withdrawn: Withdrawn) {
         let Withdrawn { text, line, is_other } = withdrawn;
         if is_other {
-            let told = format!("a message still shows a text that is not the agent's: {}", text.begins);
-            return self.about(line, |recorder| recorder.lost_speaker(NoticeCode::WithdrawnMessage, told));
+            let notice = format!("a message still shows a text that is not the agent's: {}", text.begins);
+            return self.about(line, |recorder| recorder.lost_speaker(NoticeCode::WithdrawnMessage, notice));
         }
         let is_later = |event: u64| event <= text.last_event;
         if text.parent.is_none() && self.withdrawn.as_ref().is_none_or(|(event, _)| is_later(*event)) {
             self.withdrawn = Some((text.last_event, line.clone()));
         }
-        let told = format!("a message still shows a text that the agent withdrew: {}", text.begins);
-        self.about(line, |recorder| recorder.notice(NoticeCode::WithdrawnMessage, told));
+        let notice = format!("a message still shows a text that the agent withdrew: {}", text.begins);
+        self.about(line, |recorder| recorder.notice(NoticeCode::WithdrawnMessage, notice));
     }
 
     /// Reports at the end of the session that the final answer may hold a withdrawn text.
@@ -130,8 +130,8 @@ impl Recorder {
             return;
         }
         if let Some((_, line)) = self.withdrawn.take().filter(|(event, _)| *event >= from) {
-            let told = "the final answer holds a text that the agent withdrew";
-            self.about(line, |recorder| recorder.lost_speaker(NoticeCode::WithdrawnMessage, told));
+            let notice = "the final answer holds a text that the agent withdrew";
+            self.about(line, |recorder| recorder.lost_speaker(NoticeCode::WithdrawnMessage, notice));
         }
     }
 

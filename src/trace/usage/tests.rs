@@ -107,8 +107,8 @@ fn a_session_that_was_cut_leaves_its_last_usage_out() {
             let cut = total(&[PROMPT, CALL, RESULT, &report, SPEECH, stop]);
             assert_eq!(cut.tokens(), Some(AtLeast(150)), "{scope} {stop}");
         }
-        let told = total(&[PROMPT, CALL, &report, unfinished, cancelled]);
-        assert_eq!(told.tokens(), Some(Exact(150)), "{scope}");
+        let uncut = total(&[PROMPT, CALL, &report, unfinished, cancelled]);
+        assert_eq!(uncut.tokens(), Some(Exact(150)), "{scope}");
         assert_eq!(total(&[PROMPT, CALL, RESULT, &report, SPEECH, STOP]).tokens(), Some(Exact(150)), "{scope}");
     }
     // The model's call that the engine cut off is never reported.

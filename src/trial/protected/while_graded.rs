@@ -302,11 +302,11 @@ mod tests {
             files.look();
             own(&workspace);
             files.begin();
-            let told = files.end();
-            let is_told =
-                |path: &str| told.as_ref().is_some_and(|told| told.contains(&format!("`{path}` is not as before")));
-            assert_eq!(expected.map(is_told), expected.map(|_| true), "{name}: {told:?}");
-            assert_eq!(told.is_some(), expected.is_some(), "{name}: {told:?}");
+            let end = files.end();
+            let is_named =
+                |path: &str| end.as_ref().is_some_and(|end| end.contains(&format!("`{path}` is not as before")));
+            assert_eq!(expected.map(is_named), expected.map(|_| true), "{name}: {end:?}");
+            assert_eq!(end.is_some(), expected.is_some(), "{name}: {end:?}");
         }
     }
 

@@ -118,7 +118,7 @@ async fn make_state_before(
     let case = &attempt.case;
     let not_put_back = |why: &str| Ok(Err(format!("protected files could not be put back: {why}")));
     // A single trace was kept beside its workspace, and the user named the case for both.
-    let changed = stored.no_source.as_ref().filter(|_| stored.was.is_some());
+    let changed = stored.no_source.as_ref().filter(|_| stored.earlier.is_some());
     if let (true, Some(changed)) = (puts_back, changed) {
         return not_put_back(changed);
     }
@@ -139,7 +139,7 @@ async fn make_state_before(
     let may_lack = changed.is_some() || has_other_home;
     let lost = may_lack.then(|| SETUP_CHANGED.to_owned()).or_else(|| stored.doubt.clone()).into_iter().collect();
     // The source of a single trace is not compared with that of its run.
-    let is_of_trial = stored.was.is_some() && changed.is_none() && stored.doubt.is_none() && !is_other;
+    let is_of_trial = stored.earlier.is_some() && changed.is_none() && stored.doubt.is_none() && !is_other;
     Ok(Ok(StateBefore { before: Some(before), is_of_trial, has_other_home, lost }))
 }
 

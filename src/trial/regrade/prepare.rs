@@ -118,7 +118,7 @@ impl RegradeSetup {
         &self,
         result: &mut TrialResult,
         attempt: &Attempt,
-        was: Option<&TrialResult>,
+        earlier: Option<&TrialResult>,
     ) -> bool {
         let graders = &attempt.case.graders;
         let named = unique_names(graders.iter().map(AsRef::as_ref));
@@ -134,8 +134,10 @@ impl RegradeSetup {
             graders.any(|(_, grader)| grader.kind.spec().passes_by(folder, &self.may_differ))
         };
         let failed_before = |now: &GradeRecord| {
-            let of_same = |was: &&GradeRecord| was.name == now.name && was.grader == now.grader;
-            was.and_then(|was| was.grades.iter().find(of_same)).is_some_and(|was| was.passed == Some(false))
+            let of_same = |earlier: &&GradeRecord| earlier.name == now.name && earlier.grader == now.grader;
+            earlier
+                .and_then(|earlier| earlier.grades.iter().find(of_same))
+                .is_some_and(|earlier| earlier.passed == Some(false))
         };
         let is_apart = |grade: &GradeRecord| {
             let Some(places) = &self.may_differ.all else { return false };
@@ -192,11 +194,11 @@ pub(super) type KnownChange = (Option<Change>, Vec<Warning>);
 pub(super) async fn prepare_stored(
     engine: &Engine,
     attempt: &Attempt,
-    left: &StoredFiles,
+    stored: &StoredFiles,
     folders: Option<&Folders>,
 ) -> Result<RegradeSetup, TrialError> {
     let case = &attempt.case;
-    let pieces = match &left.patch {
+    let pieces = match &stored.patch {
         Some(path) => Some(read_patch(path).await?),
         None => None,
     };
@@ -207,33 +209,33 @@ pub(super) async fn prepare_stored(
     };
     let mut change = pieces.as_deref().map(read::change);
     if let Some(change) = &mut change {
-        change.has_ignored = left.warnings().iter().any(|it| matches!(it, Warning::IgnoredFiles { .. }));
-        let recorded = left.result().and_then(|result| result.beside_patch.as_ref());
+        change.has_ignored = stored.warnings().iter().any(|it| matches!(it, Warning::IgnoredFiles { .. }));
+        let recorded = stored.result().and_then(|result| result.beside_patch.as_ref());
         match recorded {
             Some(recorded) => beside_patch::recall_changed(change, recorded),
-            None => change.is_patch_alone = !changed_nothing_else(left),
+            None => change.is_patch_alone = !changed_nothing_else(stored),
         }
         change.restored = protected::restored(&case.workspace, change);
     }
-    let touched = protected::touched_before(&case.workspace, change.as_ref(), left.warnings());
+    let touched = protected::touched_before(&case.workspace, change.as_ref(), stored.warnings());
     let Some(folders) = folders else { return Ok(RegradeSetup { change, touched, ..RegradeSetup::default() }) };
     let known = (change, touched);
     let inside = match inside(engine, attempt, folders) {
         Ok(inside) => inside,
         Err(error) => return Ok(RegradeSetup::none(known, error.to_string())),
     };
-    if left.kept.is_none() && (pieces.is_none() || left.no_source.is_some()) {
-        return Ok(RegradeSetup::none(known, left.no_source.clone().or(unread).unwrap_or_default()));
+    if stored.kept.is_none() && (pieces.is_none() || stored.no_source.is_some()) {
+        return Ok(RegradeSetup::none(known, stored.no_source.clone().or(unread).unwrap_or_default()));
     }
     let shell = shell(engine, attempt, folders, &inside)?;
-    if let Some(kept) = &left.kept
-        && let Some(why) = changed_since(kept, left.kept_digest.as_ref()).await?
+    if let Some(kept) = &stored.kept
+        && let Some(why) = changed_since(kept, stored.kept_digest.as_ref()).await?
     {
         return Ok(RegradeSetup::none(known, why));
     }
     let pieces = Arc::new(pieces.unwrap_or_default());
-    let trial = StoredTrial { engine, attempt, stored: left, folders };
-    let mut prepared = match &left.kept {
+    let trial = StoredTrial { engine, attempt, stored, folders };
+    let mut prepared = match &stored.kept {
         Some(kept) => kept_again(&trial, shell, kept, known).await?,
         None => rebuilt(&trial, shell, pieces.clone(), known).await?,
     };
@@ -244,11 +246,11 @@ pub(super) async fn prepare_stored(
         cleared.map_err(io("remove what lies above the workspace"))?;
     }
     let is_searched = has_commands(case) && prepared.shell.is_some() && prepared.at_other_place.is_none();
-    if let Some(old) = place_in_trial(left).filter(|_| is_searched) {
+    if let Some(old) = place_in_trial(stored).filter(|_| is_searched) {
         let workspace = folders.workspace.clone();
         let named = on_blocking_thread(move || old_place::file_that_names(&pieces, &workspace, &old)).await?;
         if let Some(file) = named {
-            prepared.doubt_commands(&file, left.kept.is_some());
+            prepared.doubt_commands(&file, stored.kept.is_some());
         }
     }
     Ok(prepared)
@@ -260,16 +262,17 @@ pub(super) fn has_commands(case: &Case) -> bool {
 }
 
 /// Returns the place of the workspace in the trial, which is named by its trace.
-pub(super) fn place_in_trial(left: &StoredFiles) -> Option<PathBuf> {
-    let file = regular::open(left.trace.as_ref()?).ok()?;
+pub(super) fn place_in_trial(stored: &StoredFiles) -> Option<PathBuf> {
+    let file = regular::open(stored.trace.as_ref()?).ok()?;
     let reader = Reader::new(BufReader::new(file)).ok()?;
     reader.header().cwd.as_ref().map(PathBuf::from)
 }
 
 /// Returns true if the stored result shows that only files of the patch changed. Results of older versions do not record the
 /// places of other changes.
-fn changed_nothing_else(left: &StoredFiles) -> bool {
-    left.result()
+fn changed_nothing_else(stored: &StoredFiles) -> bool {
+    stored
+        .result()
         .is_some_and(|result| !result.beyond_patch.iter().any(|words| beyond_patch::is_of_unknown_places(words)))
 }
 

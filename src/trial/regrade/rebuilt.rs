@@ -69,7 +69,7 @@ pub(super) async fn rebuilt(
         change.found = Some(Found { root: before.path.clone(), ignore: Some(Arc::new(ignore)) });
     }
     let warnings = stored.warnings();
-    let recorded = stored.was.as_ref().and_then(|was| was.beside_patch.as_ref());
+    let recorded = stored.earlier.as_ref().and_then(|earlier| earlier.beside_patch.as_ref());
     let mut touched = put_back;
     touched.extend(protected::touched_before(&case.workspace, None, warnings));
     touched.sort_by_cached_key(Warning::to_string);
@@ -117,7 +117,7 @@ async fn lay_work_over(
     let (case, workspace) = (trial.attempt.case.clone(), trial.folders.workspace.clone());
     let before = before.path.clone();
     let mut beyond: Vec<String> = stored.result().map(|result| result.beyond_patch.clone()).unwrap_or_default();
-    let recorded = stored.was.as_ref().and_then(|was| was.beside_patch.clone());
+    let recorded = stored.earlier.as_ref().and_then(|earlier| earlier.beside_patch.clone());
     let old = place_in_trial(stored);
     // Ignored files are compared with those of the trial.
     let globs = other_keys::ignore_of(stored.keys.as_ref(), &case).to_vec();
@@ -153,7 +153,7 @@ pub(super) async fn is_other_setup(
     workspace: &Path,
     before: &Before,
 ) -> Result<bool, TrialError> {
-    let recorded = stored.was.as_ref().and_then(|was| was.files.get(integrity::AFTER_SETUP));
+    let recorded = stored.earlier.as_ref().and_then(|earlier| earlier.files.get(integrity::AFTER_SETUP));
     let Some(recorded) = recorded.cloned() else { return Ok(false) };
     let globs = other_keys::ignore_of(stored.keys.as_ref(), case).to_vec();
     let (workspace, state) = (workspace.to_owned(), before.state());

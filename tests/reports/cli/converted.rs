@@ -313,7 +313,7 @@ fn promptfoo_assertions_without_an_equal_are_named_with_their_line() {
         ("type: similar, value: a", "`similar` has no equivalent: no grader checks this"),
         ("type: contains, value: ''", "it would hold for every answer"),
         ("type: contains, value: '{{other}}'", "the variable `other` has no value"),
-        ("type: contains, value: '{{word | upper}}'", "more than a variable"),
+        ("type: contains, value: '{{word | upper}}'", "which is not the name of a variable"),
         ("type: contains, value: a, transform: output.x", "it changes the answer before it is checked"),
         ("type: contains, value: 'file://a.js'", "its value is made by a program"),
         ("type: regex, value: '(?<!a)b'", "lookaround"),
@@ -436,7 +436,7 @@ fn promptfoo_compares_the_text_that_its_parser_makes_of_a_value() {
         }
     }
     for said in [
-        "promptfooconfig.yaml:10: `tests[4].vars`: no case was written: the value of `v`: `010` is another value",
+        "promptfooconfig.yaml:10: `tests[4].vars`: no case was written: the value of `v`: `010` is ambiguous without quotes",
         "promptfooconfig.yaml:11: `tests[5].assert[0].value`",
         "`2024-01-01` is ambiguous without quotes",
         "promptfooconfig.yaml:12: `tests[6]`: no case was written with the prompt `q {{v}}`: the value of `v` is a list or a map",

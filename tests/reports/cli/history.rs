@@ -254,8 +254,7 @@ fn a_merged_run_that_was_resumed_is_shown_and_kept_beside_a_newer_merge_without_
     project.evals(&["merge", "s1", "s2", "--label", "m"]).exits(3);
     project.evals(&["run", "--resume", "m", "--max-time", "1h"]).exits(0);
     let resumed = id(&project, "m");
-    // The ID of a run begins with the second, so the next merged run is the newer one.
-    std::thread::sleep(std::time::Duration::from_millis(1100));
+    // The ID of a run has a fraction of the second, so the next merged run is the newer one.
     project.evals(&["merge", "s1", "s2", "--label", "again"]).exits(3);
     assert_eq!(scores(&project), vec![vec![(resumed.clone(), Some(1.0))]; 2]);
     assert_eq!(project.evals(&["report", "latest", "--format", "json"]).exits(0).json()["run"], *resumed);

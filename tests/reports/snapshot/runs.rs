@@ -335,7 +335,7 @@ fn what_nobody_judged_is_missing_and_what_nobody_names_is_unreferenced() {
     project.evals(&["run", "--harness", "broken", "--snapshot", "update"]).exits(3);
     let ran = project.evals(&["snapshot", "check"]).exits(3);
     let ran = ran.says("missing a broken").says("trial 1 was errored").says("1 missing, 4 unreferenced");
-    let ran = ran.says("cases/a.snapshots/odd.snap: the snapshot of its cell is").says("no harness is named `old`");
+    let ran = ran.says("cases/a.snapshots/odd.snap: its cell uses another file:").says("no harness is named `old`");
     ran.says("cases/gone.snapshots/demo.snap: the case");
     project.evals(&["snapshot", "accept"]).exits(0).says("passed over a/broken").says("nothing to accept");
     assert!(project.read("cases/a.snapshots/broken.snap").contains("path: a.txt"));

@@ -10,9 +10,9 @@ fn a_call_id_used_again_is_a_new_call() {
     script.change("c", json!({"status": "completed", "rawOutput": "two"}));
     script.call("sub", json!({"_meta": {"claudeCode": {"parentToolUseId": "c"}}, "status": "completed"}));
     let calls = script.done().calls();
-    let told: Vec<_> =
+    let shown: Vec<_> =
         calls.iter().map(|call| (call.call.call.as_str(), call.output.as_deref(), call.parent.as_deref())).collect();
-    assert_eq!(told, [("c", Some("one"), None), ("c#2", Some("two"), None), ("sub", None, Some("c#2"))]);
+    assert_eq!(shown, [("c", Some("one"), None), ("c#2", Some("two"), None), ("sub", None, Some("c#2"))]);
 }
 
 #[test]
@@ -65,9 +65,9 @@ fn a_word_for_a_call_that_ended_is_a_notice() {
     script.call("c", json!({"kind": "read", "status": "completed"}));
     script.change("c", json!({"status": "failed"}));
     script.change("c", json!({"title": "more"}));
-    let told = script.done();
-    assert_eq!(told.call().status, CallStatus::Ok);
-    assert_eq!(told.notices(), ["late_update", "late_update"]);
+    let trace = script.done();
+    assert_eq!(trace.call().status, CallStatus::Ok);
+    assert_eq!(trace.notices(), ["late_update", "late_update"]);
 }
 
 #[test]
@@ -84,8 +84,8 @@ fn a_late_repeat_of_a_forgotten_call_leaves_only_its_outcome_in_doubt() {
             script.call(&format!("d{n}"), json!({"kind": "read", "status": "completed"}));
         }
         script.change("c", late.clone());
-        let told = script.done();
-        let losses = collect(&told.events, |event| match &event.body {
+        let trace = script.done();
+        let losses = collect(&trace.events, |event| match &event.body {
             Body::Notice { code: NoticeCode::LateUpdate, lost, .. } => Some(*lost),
             _ => None,
         });
@@ -100,10 +100,10 @@ fn an_update_may_be_the_first_word_of_a_call() {
         "c",
         json!({"title": "Reading it", "kind": "read", "status": "completed", "rawOutput": {"output": "x"}}),
     );
-    let told = script.done();
-    let call = told.call();
+    let trace = script.done();
+    let call = trace.call();
     assert_eq!((call.call.kind, call.output.as_deref()), (ToolKind::Read, Some("x")));
-    assert_eq!(told.notices(), ["unannounced_call"]);
+    assert_eq!(trace.notices(), ["unannounced_call"]);
 }
 
 #[test]
@@ -112,8 +112,8 @@ fn unknown_words_keep_a_call_open_and_are_told() {
     script.call("c", json!({"kind": "teleport", "status": "pondering"}));
     script.call("d", json!({"kind": 7, "status": 7}));
     script.call("e", json!({"kind": "read", "status": "cancelled"}));
-    let told = script.done();
-    let statuses: Vec<_> = told.calls().iter().map(|call| (call.call.kind, call.status)).collect();
+    let trace = script.done();
+    let statuses: Vec<_> = trace.calls().iter().map(|call| (call.call.kind, call.status)).collect();
     assert_eq!(
         statuses,
         [
@@ -123,7 +123,7 @@ fn unknown_words_keep_a_call_open_and_are_told() {
         ]
     );
     assert_eq!(
-        told.notices(),
+        trace.notices(),
         ["unknown_kind", "unknown_status", "unknown_kind", "unknown_status", "unclear_outcome", "unclear_outcome"]
     );
 }
@@ -139,9 +139,9 @@ fn the_manifest_knows_a_tool_better_than_its_agent() {
     script.call("b", json!({"title": "A page", "name": "mcp__web"}));
     script.call("c", json!({"title": "Two words", "kind": "search"}));
     let calls = script.done().calls();
-    let told: Vec<_> = calls.iter().map(|call| (call.call.kind, call.call.name.as_deref())).collect();
+    let kinds: Vec<_> = calls.iter().map(|call| (call.call.kind, call.call.name.as_deref())).collect();
     assert_eq!(
-        told,
+        kinds,
         [(ToolKind::Execute, Some("run_it")), (ToolKind::Fetch, Some("mcp__web")), (ToolKind::Search, None)]
     );
 }
@@ -180,8 +180,8 @@ fn a_tool_that_calls_another_tool_gives_the_call_no_name() {
     script.change("a", named);
     script.change("b", json!({"status": "failed", "_meta": {"toolName": "tool_call"}}));
     let calls = script.done().calls();
-    let told: Vec<_> = calls.iter().map(|call| (call.call.kind, call.call.name.as_deref())).collect();
-    assert_eq!(told, [(ToolKind::Execute, Some("monitor")), (ToolKind::Other, None)]);
+    let kinds: Vec<_> = calls.iter().map(|call| (call.call.kind, call.call.name.as_deref())).collect();
+    assert_eq!(kinds, [(ToolKind::Execute, Some("monitor")), (ToolKind::Other, None)]);
     assert_eq!(calls[0].call.input, Some(input));
 }
 
@@ -252,8 +252,8 @@ fn ids_of_every_type_are_answered() {
         script.line(Dir::Engine, &serde_json::to_string(&line).unwrap());
         script.choose(id.clone(), "r");
     }
-    let told = script.done();
-    let answers: Vec<_> = told
+    let trace = script.done();
+    let answers: Vec<_> = trace
         .events
         .iter()
         .filter_map(|event| match &event.body {
@@ -270,8 +270,8 @@ fn ids_of_every_type_are_answered() {
             ("3", Some("scripted"), Some("rule 3")),
         ]
     );
-    assert!(told.calls().iter().all(|call| call.status == CallStatus::Denied));
-    assert_eq!(told.stop().reason, StopReason::EndTurn);
+    assert!(trace.calls().iter().all(|call| call.status == CallStatus::Denied));
+    assert_eq!(trace.stop().reason, StopReason::EndTurn);
 }
 
 #[test]
@@ -289,10 +289,10 @@ fn an_answer_means_what_the_kind_of_its_option_means() {
     script.send(json!({"id": 4, "result": {"outcome": {"outcome": "cancelled"}}}));
     script.send(json!({"id": 5, "error": {"code": -32603, "message": "no"}}));
     script.send(json!({"id": 6, "result": null}));
-    let told = script.done();
-    assert_eq!(told.answers(), [Allowed, Rejected, Cancelled, Cancelled, Cancelled, Cancelled, Cancelled]);
-    assert_eq!(told.notices(), ["unknown_option", "unknown_option", "unknown_outcome"]);
-    assert_eq!(told.call().status, CallStatus::Cancelled);
+    let trace = script.done();
+    assert_eq!(trace.answers(), [Allowed, Rejected, Cancelled, Cancelled, Cancelled, Cancelled, Cancelled]);
+    assert_eq!(trace.notices(), ["unknown_option", "unknown_option", "unknown_outcome"]);
+    assert_eq!(trace.call().status, CallStatus::Cancelled);
 }
 
 #[test]
@@ -302,10 +302,10 @@ fn a_request_id_used_twice_is_two_requests() {
     script.ask(json!(0), "s", json!({"toolCallId": "b", "title": "Second one"}));
     script.choose(json!(0), "r");
     script.choose(json!(0), "a");
-    let told = script.done();
-    assert_eq!(told.notices(), ["duplicate_request"]);
-    assert_eq!(told.answers(), [PermissionOutcome::Rejected, PermissionOutcome::Allowed]);
-    let statuses: Vec<_> = told.calls().iter().map(|call| call.status).collect();
+    let trace = script.done();
+    assert_eq!(trace.notices(), ["duplicate_request"]);
+    assert_eq!(trace.answers(), [PermissionOutcome::Rejected, PermissionOutcome::Allowed]);
+    let statuses: Vec<_> = trace.calls().iter().map(|call| call.status).collect();
     assert_eq!(statuses, [CallStatus::Denied, CallStatus::Unfinished]);
 }
 
@@ -322,15 +322,15 @@ fn odd_requests_are_recorded_and_told() {
     script.change("c", json!({"status": "completed"}));
     script.recv(json!({"id": 3, "result": {"stopReason": "end_turn"}}));
     script.ask(json!(4), "s", json!({"toolCallId": "c2", "title": "Too late"}));
-    let told = script.end();
+    let trace = script.end();
     assert_eq!(
-        told.notices(),
+        trace.notices(),
         ["foreign_session", "unknown_call", "unknown_call", "unknown_call", "malformed_request", "late_request"]
     );
-    let asked = told.events.iter().filter(|event| matches!(event.body, Body::PermissionRequest(_))).count();
+    let asked = trace.events.iter().filter(|event| matches!(event.body, Body::PermissionRequest(_))).count();
     assert_eq!(asked, 5);
     // The answer to the other session's request did not affect the call.
-    assert_eq!(told.calls()[0].status, CallStatus::Ok);
+    assert_eq!(trace.calls()[0].status, CallStatus::Ok);
 }
 
 #[test]
@@ -342,9 +342,9 @@ fn a_request_before_the_first_prompt_or_about_an_ended_call_is_told() {
     script.prompt(3, "do it");
     script.call("b", json!({"kind": "edit", "status": "completed"}));
     script.ask(json!(1), "s", json!({"toolCallId": "b"}));
-    let told = script.done();
-    assert_eq!(told.notices(), ["late_request", "unknown_call"]);
-    let texts = collect(&told.events, |event| match &event.body {
+    let trace = script.done();
+    assert_eq!(trace.notices(), ["late_request", "unknown_call"]);
+    let texts = collect(&trace.events, |event| match &event.body {
         Body::Notice { text, .. } => Some(text.as_str()),
         _ => None,
     });
@@ -359,8 +359,8 @@ fn updates_without_a_session_are_taken_with_one_notice() {
         let update = json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}});
         script.recv(json!({"method": "session/update", "params": {"update": update}}));
     }
-    let told = script.done();
-    assert_eq!((told.notices(), told.stop().output.as_deref()), (vec!["malformed_update"], Some("fine")));
+    let trace = script.done();
+    assert_eq!((trace.notices(), trace.stop().output.as_deref()), (vec!["malformed_update"], Some("fine")));
 }
 
 #[test]
@@ -372,8 +372,8 @@ fn an_update_of_an_unknown_kind_about_a_call_that_was_not_announced_is_a_lost_ca
         update["sessionUpdate"] = json!("tool_call_v2");
         script.update(update);
     }
-    let told = script.done();
-    let lost = collect(&told.events, |event| match &event.body {
+    let trace = script.done();
+    let lost = collect(&trace.events, |event| match &event.body {
         Body::Notice { code: NoticeCode::UnknownUpdate, lost, .. } => Some(*lost),
         _ => None,
     });
@@ -401,8 +401,8 @@ fn a_call_under_an_unknown_method_is_a_lost_call_in_each_line() {
         script.recv(json!({"method": "session/update2", "params": params}));
     }
     script.recv(json!({"id": 9, "method": "session/ask", "params": {"toolCall": {"toolCallId": "fifth"}}}));
-    let told = script.done();
-    let lost = collect(&told.events, |event| match &event.body {
+    let trace = script.done();
+    let lost = collect(&trace.events, |event| match &event.body {
         Body::Notice { code: NoticeCode::UnknownMethod, lost, .. } => Some(*lost),
         _ => None,
     });
@@ -419,8 +419,8 @@ fn a_call_that_an_update_announces_after_an_unknown_message_is_not_lost() {
     script.recv(json!({"method": "_vendor/session/update", "params": {"sessionId": "s", "update": chunk}}));
     script.update(chunk);
     script.call("c", json!({"kind": "execute", "status": "completed"}));
-    let told = script.done();
-    let lost = collect(&told.events, |event| match &event.body {
+    let trace = script.done();
+    let lost = collect(&trace.events, |event| match &event.body {
         Body::Notice { code, lost, .. } => Some((code.to_string(), *lost)),
         _ => None,
     });
@@ -439,11 +439,11 @@ fn a_described_request_announces_its_call() {
     );
     script.choose(json!(0), "a");
     script.change("w", json!({"status": "completed", "content": []}));
-    let told = script.done();
-    let call = told.call();
+    let trace = script.done();
+    let call = trace.call();
     assert_eq!((call.call.kind, call.call.name, call.output), (ToolKind::Edit, None, None));
     assert_eq!(call.diffs.len(), 1);
-    assert!(told.notices().is_empty());
+    assert!(trace.notices().is_empty());
 }
 
 #[test]
@@ -505,10 +505,10 @@ fn output_so_far_is_kept_where_a_call_never_ends() {
         "content": {"type": "content", "content": {"type": "text", "text": " of it"}}}));
     script.send(json!({"method": "session/cancel", "params": {"sessionId": "s"}}));
     script.recv(json!({"id": 3, "result": {"stopReason": "cancelled"}}));
-    let told = script.end();
-    let call = told.call();
+    let trace = script.end();
+    let call = trace.call();
     assert_eq!((call.status, call.output.as_deref()), (CallStatus::Cancelled, Some("half of it")));
-    assert_eq!(told.stop().reason, StopReason::Cancelled);
+    assert_eq!(trace.stop().reason, StopReason::Cancelled);
 }
 
 #[test]
@@ -522,10 +522,10 @@ fn what_a_terminal_of_ours_said_belongs_to_the_call_in_it() {
     script.recv(json!({"id": 5, "method": "terminal/output", "params": {"terminalId": "t"}}));
     script.send(json!({"id": 5, "result": {"output": "oops", "truncated": false}}));
     script.change("c", json!({"status": "completed"}));
-    let told = script.done();
-    let call = told.call();
+    let trace = script.done();
+    let call = trace.call();
     assert_eq!((call.status, call.exit_code, call.output.as_deref()), (CallStatus::Error, Some(3), Some("oops")));
-    assert!(told.notices().is_empty());
+    assert!(trace.notices().is_empty());
 }
 
 #[test]
@@ -555,12 +555,12 @@ fn arguments_that_the_content_of_a_later_update_replaces_are_no_output() {
         let engine = json!({"event": "terminal", "terminal": "t", "output": "printed", "exit": exit});
         script.line(Dir::Engine, &engine.to_string());
         script.change("c", last.clone());
-        let told = script.done();
-        let call = told.call();
+        let trace = script.done();
+        let call = trace.call();
         assert_eq!(call.output.as_deref(), output, "{last}");
         // The folder belongs to the command of the call.
         assert_eq!(call.call.cwd.as_deref(), Some("/w/sub"), "{last}");
-        assert!(!told.notices().contains(&"unannounced_action"), "{last}");
+        assert!(!trace.notices().contains(&"unannounced_action"), "{last}");
     }
     for (last, output) in [
         (json!({"content": [], "rawOutput": "", "status": "completed"}), None),
@@ -577,7 +577,7 @@ fn arguments_that_the_content_of_a_later_update_replaces_are_no_output() {
 fn a_result_before_the_answer_to_a_request_means_what_the_answer_says() {
     let diff = json!({"status": "completed", "content": [{"type": "diff", "path": "/w/a", "newText": "x"}]});
     for (option, status) in [("r", CallStatus::Denied), ("a", CallStatus::Ok)] {
-        let told = |early: bool| {
+        let record = |early: bool| {
             let mut script = Script::prompted();
             script.call("c", json!({"kind": "edit", "title": "w", "locations": [{"path": "/w/a"}]}));
             script.ask(json!(9), "s", json!({"toolCallId": "c"}));
@@ -590,7 +590,7 @@ fn a_result_before_the_answer_to_a_request_means_what_the_answer_says() {
             }
             script.done()
         };
-        let (early, late) = (told(true), told(false));
+        let (early, late) = (record(true), record(false));
         assert_eq!(early.call().status, status, "{option}");
         assert_eq!(early.call().contested, status == CallStatus::Denied, "{option}");
         assert_eq!(early.notices(), late.notices(), "{option}");
@@ -610,9 +610,9 @@ fn a_result_before_the_answer_to_a_request_means_what_the_answer_says() {
     script.call("d", json!({"kind": "read", "title": "w"}));
     script.change("c", json!({"status": "failed"}));
     script.choose(json!(9), "a");
-    let told = script.done();
-    assert_eq!(told.calls().iter().map(|call| call.call.step).collect::<Vec<u64>>(), [0, 1]);
-    assert_eq!(told.notices(), ["late_update"]);
+    let record = script.done();
+    assert_eq!(record.calls().iter().map(|call| call.call.step).collect::<Vec<u64>>(), [0, 1]);
+    assert_eq!(record.notices(), ["late_update"]);
 }
 
 #[test]
@@ -625,8 +625,8 @@ fn an_early_result_of_another_action_than_the_announced_one_is_of_that_action() 
     }
     script.choose(json!(9), "a");
     script.choose(json!(10), "a");
-    let told = script.done();
-    let calls = told.calls();
+    let trace = script.done();
+    let calls = trace.calls();
     let inputs: Vec<_> = calls.iter().map(|call| call.call.input.clone().unwrap()).collect();
     assert_eq!(inputs, [json!({"command": "rm x"}), json!({"command": "rm x"})]);
     // The announced action may have been carried out instead.
@@ -644,13 +644,13 @@ fn each_of_two_open_requests_has_its_own_answer() {
     script.choose(json!(7), "r");
     script.choose(json!(8), "a");
     script.change("c", json!({"status": "completed"}));
-    let told = script.done();
-    let inputs = collect(&told.events, |event| match &event.body {
+    let trace = script.done();
+    let inputs = collect(&trace.events, |event| match &event.body {
         Body::PermissionResponse(response) => response.updated_input.clone(),
         _ => None,
     });
     assert_eq!(inputs, [json!({"command": "rm x"}), json!({"command": "cat y"})]);
-    let call = told.call();
+    let call = trace.call();
     assert_eq!((call.call.input, call.status), (Some(json!({"command": "cat y"})), CallStatus::Ok));
     let asked: Vec<_> = call.asked.iter().map(|form| (form.call.input.clone(), form.is_refused())).collect();
     assert_eq!(asked, [(Some(json!({"command": "rm x"})), true), (Some(json!({"command": "ls"})), false)]);
@@ -665,8 +665,8 @@ fn a_request_keeps_what_it_asked_for_if_its_call_becomes_another_one() {
         script.choose(json!(9), "a");
         script.change("c", then);
         script.change("c", json!({"status": "completed"}));
-        let told = script.done();
-        let asked = collect(&told.events, |event| match &event.body {
+        let trace = script.done();
+        let asked = collect(&trace.events, |event| match &event.body {
             Body::PermissionRequest(request) => Some(request.asked.clone()),
             _ => None,
         });
@@ -696,17 +696,17 @@ fn calls_of_two_prompts_are_of_two_steps_and_a_silent_turn_is_noticed() {
     script.prompt(4, "go on");
     script.call("d", json!({"kind": "delete", "title": "w"}));
     script.recv(json!({"id": 4, "result": {"stopReason": "end_turn"}}));
-    let told = script.end();
-    assert_eq!(told.calls().iter().map(|call| call.call.step).collect::<Vec<u64>>(), [0, 1]);
-    assert_eq!(told.notices(), [""; 0]);
+    let trace = script.end();
+    assert_eq!(trace.calls().iter().map(|call| call.call.step).collect::<Vec<u64>>(), [0, 1]);
+    assert_eq!(trace.notices(), [""; 0]);
 
     let mut script = Script::prompted();
     script.recv(json!({"id": 3, "result": {"stopReason": "end_turn"}}));
     script.prompt(4, "go on");
     script.recv(json!({"id": 4, "result": {"stopReason": "end_turn"}}));
-    let told = script.end();
-    assert_eq!(told.messages(), [(Role::User, "do it\n\ngo on")]);
-    assert_eq!(told.notices(), ["silent_turn"]);
+    let trace = script.end();
+    assert_eq!(trace.messages(), [(Role::User, "do it\n\ngo on")]);
+    assert_eq!(trace.notices(), ["silent_turn"]);
 }
 
 #[test]
@@ -739,12 +739,12 @@ fn a_message_without_a_call_before_another_message_has_a_call_that_is_not_shown(
         script.open();
         script.prompt(3, "do it");
         updates.iter().for_each(|update| script.update(update.clone()));
-        let told = script.done();
+        let trace = script.done();
         let is_unshown = |event: &&Event| match &event.body {
             Body::Notice { code, lost, .. } => *code == NoticeCode::UnshownAction && *lost == Some(Lost::Call),
             _ => false,
         };
-        assert_eq!(told.events.iter().filter(is_unshown).count(), unshown, "{updates:?}");
+        assert_eq!(trace.events.iter().filter(is_unshown).count(), unshown, "{updates:?}");
     }
 }
 
@@ -762,8 +762,8 @@ fn an_action_without_a_call_within_the_answer_is_a_gap_in_it() {
             script.say(before);
             acts(&mut script, method);
             script.say(after);
-            let told = script.done();
-            let stop = told.stop();
+            let trace = script.done();
+            let stop = trace.stop();
             assert_eq!(stop.output, Some(format!("{before}{after}")), "{method}");
             assert_eq!(stop.gap.is_some(), is_within, "{method} {before}");
         }
@@ -778,14 +778,14 @@ fn a_text_after_a_call_that_is_not_shown_begins_the_answer() {
     let counts = |used: u64| json!({"sessionUpdate": "usage_update", "used": used, "size": 9000});
     let calls = || json!({"sessionUpdate": "tool_call", "toolCallId": "c", "kind": "read", "title": "x", "status": "completed"});
     let vibe = |kind: &str, message: u8| format!("{kind}-{message:08}-0000-0000-0000-000000000000");
-    let said = |message: u8, text: &str| says(&vibe("assistant", message), text);
+    let speech = |message: u8, text: &str| says(&vibe("assistant", message), text);
     let thought = |message: u8| thinks(&format!("{}-0", vibe("reasoning", message)));
     for (agent, updates, unshown, answer) in [
-        ("vibe", vec![said(1, "Fir"), said(1, "st."), counts(0), said(2, "Done.")], 1, "Done."),
-        ("vibe", vec![thought(1), counts(0), thought(2), said(2, "Done.")], 1, "Done."),
+        ("vibe", vec![speech(1, "Fir"), speech(1, "st."), counts(0), speech(2, "Done.")], 1, "Done."),
+        ("vibe", vec![thought(1), counts(0), thought(2), speech(2, "Done.")], 1, "Done."),
         // One notice for each turn.
-        ("vibe", vec![said(1, "a"), said(2, "b"), said(3, "Done.")], 1, "Done."),
-        ("vibe", vec![thought(1), said(1, "First."), calls(), thought(2), said(2, "Done.")], 0, "Done."),
+        ("vibe", vec![speech(1, "a"), speech(2, "b"), speech(3, "Done.")], 1, "Done."),
+        ("vibe", vec![thought(1), speech(1, "First."), calls(), thought(2), speech(2, "Done.")], 0, "Done."),
         // The summary of a conversation that was compressed is a message, too, and no call is hidden.
         ("opencode", vec![says("msg_1", "The summary."), says("msg_2", "Do"), says("msg_2", "ne.")], 0, "Done."),
         ("opencode", vec![thinks("prt_1"), says("msg_1", "Do"), thinks("prt_2"), says("msg_1", "ne.")], 0, "Done."),
@@ -800,9 +800,9 @@ fn a_text_after_a_call_that_is_not_shown_begins_the_answer() {
         script.open();
         script.prompt(3, "do it");
         updates.iter().for_each(|update| script.update(update.clone()));
-        let told = script.done();
-        assert_eq!(told.notices().iter().filter(|code| **code == "unshown_action").count(), unshown, "{updates:?}");
-        assert_eq!(told.stop().output.as_deref(), Some(answer), "{updates:?}");
+        let trace = script.done();
+        assert_eq!(trace.notices().iter().filter(|code| **code == "unshown_action").count(), unshown, "{updates:?}");
+        assert_eq!(trace.stop().output.as_deref(), Some(answer), "{updates:?}");
     }
 }
 
@@ -860,10 +860,10 @@ fn calls_of_an_answer_that_qwen_discarded_are_cancelled() {
     }
     script.call("a", begins());
     script.change("a", json!({"status": "completed", "rawOutput": {"output": "hi", "exitCode": 0}}));
-    let told = script.done();
-    let statuses: Vec<CallStatus> = told.calls().iter().map(|call| call.status).collect();
+    let trace = script.done();
+    let statuses: Vec<CallStatus> = trace.calls().iter().map(|call| call.status).collect();
     assert_eq!(statuses, [CallStatus::Cancelled, CallStatus::Cancelled, CallStatus::Ok]);
-    assert_eq!(told.notices(), ["discarded_message", "usage_incomplete"]);
+    assert_eq!(trace.notices(), ["discarded_message", "usage_incomplete"]);
 }
 
 #[test]
@@ -877,9 +877,9 @@ fn a_server_that_did_not_start_is_no_call() {
         let mut script = Script::prompted();
         script.call(id, report(id));
         script.say("Done.");
-        let told = script.done();
-        assert_eq!(told.calls().len(), calls, "{id}");
-        assert_eq!(told.notices().contains(&"program_message"), calls == 0, "{id}");
+        let trace = script.done();
+        assert_eq!(trace.calls().len(), calls, "{id}");
+        assert_eq!(trace.notices().contains(&"program_message"), calls == 0, "{id}");
     }
 }
 
@@ -893,9 +893,9 @@ fn a_compaction_in_the_form_of_a_call_is_a_notice() {
         );
         script.change("x", json!({"status": "completed", "_meta": meta}));
         script.change("x", json!({"rawOutput": {"trigger": "automatic"}, "_meta": meta}));
-        let told = script.done();
-        assert!(told.calls().is_empty(), "{:#?}", told.calls());
-        assert_eq!(told.notices(), ["compaction"; 3]);
+        let trace = script.done();
+        assert!(trace.calls().is_empty(), "{:#?}", trace.calls());
+        assert_eq!(trace.notices(), ["compaction"; 3]);
     }
     // A call of a model has an input, and a tool of a server has another name.
     for (input, tool) in [(json!({"keep": 5}), Value::Null), (Value::Null, json!("mcp__notes__compact"))] {

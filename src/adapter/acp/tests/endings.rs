@@ -53,17 +53,17 @@ fn the_last_prompts_answer_ends_the_session() {
         let mut line = answer.clone();
         line["id"] = json!(3);
         script.recv(line);
-        let told = script.end();
-        assert_eq!(told.ended(), (reason, category), "{answer}");
+        let trace = script.end();
+        assert_eq!(trace.ended(), (reason, category), "{answer}");
         if detail.is_some() {
-            assert_eq!(told.stop().detail.as_deref(), detail, "{answer}");
+            assert_eq!(trace.stop().detail.as_deref(), detail, "{answer}");
         }
     }
     for word in ["", " "] {
         let mut script = Script::prompted();
         script.recv(json!({"id": 3, "result": {"stopReason": word}}));
-        let told = script.end();
-        assert_eq!((told.ended(), told.stop().detail.as_deref()), ((StopReason::Other, None), None));
+        let trace = script.end();
+        assert_eq!((trace.ended(), trace.stop().detail.as_deref()), ((StopReason::Other, None), None));
     }
 }
 
@@ -119,11 +119,11 @@ fn a_refusal_that_was_mended_is_only_told() {
     script.send(json!({"id": 6, "method": "session/set_model", "params": {"modelId": "m2"}}));
     script.recv(json!({"id": 6, "result": {}}));
     script.prompt(3, "do it");
-    let told = script.done();
-    assert_eq!(told.ended(), (StopReason::EndTurn, None));
-    assert_eq!(told.notices(), ["refused", "refused"]);
-    assert_eq!(told.header.model.effective.as_deref(), Some("m2"));
-    assert_eq!(told.header.model.requested.as_deref(), Some("m2"));
+    let trace = script.done();
+    assert_eq!(trace.ended(), (StopReason::EndTurn, None));
+    assert_eq!(trace.notices(), ["refused", "refused"]);
+    assert_eq!(trace.header.model.effective.as_deref(), Some("m2"));
+    assert_eq!(trace.header.model.requested.as_deref(), Some("m2"));
 }
 
 #[test]
@@ -133,9 +133,9 @@ fn second_answers_and_answers_to_nobody_are_told() {
     script.recv(json!({"id": 3, "result": {"stopReason": "end_turn"}}));
     script.recv(json!({"id": "who", "result": {}}));
     script.recv(json!({"id": null, "error": {"code": -32700, "message": "Parse error"}}));
-    let told = script.end();
-    assert_eq!(told.notices(), ["duplicate_answer", "unknown_answer", "unknown_answer"]);
-    assert_eq!(told.stop().reason, StopReason::Cancelled);
+    let trace = script.end();
+    assert_eq!(trace.notices(), ["duplicate_answer", "unknown_answer", "unknown_answer"]);
+    assert_eq!(trace.stop().reason, StopReason::Cancelled);
 }
 
 #[test]
@@ -146,12 +146,12 @@ fn several_prompts_are_several_turns() {
     script.prompt(4, "again");
     script.say("two");
     script.recv(json!({"id": 4, "result": {"stopReason": "end_turn", "usage": {"inputTokens": 5, "outputTokens": 2}}}));
-    let told = script.end();
+    let trace = script.end();
     assert_eq!(
-        told.messages(),
+        trace.messages(),
         [(Role::User, "do it"), (Role::Agent, "one"), (Role::User, "again"), (Role::Agent, "two")]
     );
-    assert_eq!((told.ended(), told.stop().output.as_deref()), ((StopReason::EndTurn, None), Some("two")));
+    assert_eq!((trace.ended(), trace.stop().output.as_deref()), ((StopReason::EndTurn, None), Some("two")));
     let mut script = Script::prompted();
     script.recv(json!({"id": 3, "result": {"stopReason": "end_turn"}}));
     script.prompt(4, "again");
@@ -216,7 +216,7 @@ fn a_notice_of_the_bridge_to_claude_code_is_no_answer() {
 fn a_text_that_the_error_of_the_prompt_repeats_is_the_programs() {
     let text = "API Error: Claude's response exceeded the 128000 output token maximum.";
     let chunk = |id: &str, text: &str| json!({"sessionUpdate": "agent_message_chunk", "messageId": id, "content": {"type": "text", "text": text}});
-    let told = |answer: Value| {
+    let end_with = |answer: Value| {
         let mut script = Script::prompted();
         script.update(chunk("a", "partial"));
         script.update(chunk("b", text));
@@ -224,10 +224,10 @@ fn a_text_that_the_error_of_the_prompt_repeats_is_the_programs() {
         script.recv(answer);
         script.end()
     };
-    let failed = told(json!({"id": 3, "error": {"code": -32603, "message": format!("Internal error: {text}")}}));
+    let failed = end_with(json!({"id": 3, "error": {"code": -32603, "message": format!("Internal error: {text}")}}));
     assert_eq!((failed.ended().0, failed.stop().output.as_deref()), (StopReason::MaxTokens, Some("partial")));
     assert!(failed.notices().contains(&"program_message"));
-    let answered = told(json!({"id": 3, "result": {"stopReason": "end_turn"}}));
+    let answered = end_with(json!({"id": 3, "result": {"stopReason": "end_turn"}}));
     assert_eq!(answered.stop().output, Some(format!("partial\n\n{text}")));
     assert!(!answered.notices().contains(&"program_message"));
 }
@@ -321,8 +321,8 @@ fn the_text_of_an_embedded_resource_is_lost_text() {
     ] {
         let mut script = Script::prompted();
         script.update(resource(inner.clone()));
-        let told = script.done();
-        let lost = collect(&told.events, |event| match &event.body {
+        let trace = script.done();
+        let lost = collect(&trace.events, |event| match &event.body {
             Body::Notice { code: NoticeCode::EmbeddedText, lost, .. } => *lost,
             _ => None,
         });
@@ -332,7 +332,7 @@ fn the_text_of_an_embedded_resource_is_lost_text() {
 
 #[test]
 fn a_command_that_a_signal_ended_failed() {
-    let ran = |raw: Value| json!({"title": "x", "kind": "execute", "status": "completed", "rawOutput": raw});
+    let command = |raw: Value| json!({"title": "x", "kind": "execute", "status": "completed", "rawOutput": raw});
     for (raw, status) in [
         (json!({"exitCode": null, "signal": "SIGKILL"}), CallStatus::Error),
         (json!({"exitCode": 0, "signal": 11}), CallStatus::Error),
@@ -341,7 +341,7 @@ fn a_command_that_a_signal_ended_failed() {
         (json!({"output": "fine"}), CallStatus::Ok),
     ] {
         let mut script = Script::prompted();
-        script.call("c", ran(raw.clone()));
+        script.call("c", command(raw.clone()));
         assert_eq!(script.done().call().status, status, "{raw}");
     }
     let mut script = Script::prompted();

@@ -28,12 +28,12 @@ pub struct MessageTokens {
 
 /// Reads the tokens of a usage object. `model` is the model that answered.
 pub fn message_tokens(usage: &Value, model: Option<&str>) -> MessageTokens {
-    let told = counts(usage);
+    let reported = counts(usage);
     let calls = calls(usage);
     let all = calls.iter().fold([None; 4], |sum, call| plus(sum, counts(call)));
-    let leaves_out = |n: usize| told[n].unwrap_or(0) < all[n].unwrap_or(0);
+    let leaves_out = |n: usize| reported[n].unwrap_or(0) < all[n].unwrap_or(0);
     if !(0..4).any(leaves_out) {
-        return MessageTokens { counts: told, of_others: 0, is_partial: false };
+        return MessageTokens { counts: reported, of_others: 0, is_partial: false };
     }
     let fell_back = calls.iter().any(|call| text(call, "type") == "fallback_message");
     let (mut own, mut of_others, mut is_partial) = ([None; 4], 0u64, false);
@@ -47,7 +47,7 @@ pub fn message_tokens(usage: &Value, model: Option<&str>) -> MessageTokens {
             own = plus(own, counts);
         }
     }
-    MessageTokens { counts: std::array::from_fn(|n| told[n].max(own[n])), of_others, is_partial }
+    MessageTokens { counts: std::array::from_fn(|n| reported[n].max(own[n])), of_others, is_partial }
 }
 
 /// Returns true if an answer costs more than its tokens at the prices of a table: a table has no price for cache writes

@@ -70,12 +70,12 @@ fn groups(parts: &[Value]) -> Vec<Vec<Value>> {
             group.push(part.clone());
             continue;
         }
-        let said = part["text"].as_str().filter(|text| !text.is_empty());
-        match said.filter(|_| is_plain(part) && !is_thought(part)) {
-            Some(said) => {
-                let mut said = pieces(said);
-                let end = said.pop().unwrap_or("");
-                groups.extend(said.into_iter().map(|piece| vec![json!({"text": piece})]));
+        let text = part["text"].as_str().filter(|text| !text.is_empty());
+        match text.filter(|_| is_plain(part) && !is_thought(part)) {
+            Some(text) => {
+                let mut texts = pieces(text);
+                let end = texts.pop().unwrap_or("");
+                groups.extend(texts.into_iter().map(|piece| vec![json!({"text": piece})]));
                 // The signature closes a text.
                 let mut part = part.clone();
                 set(&mut part, "text", json!(end));

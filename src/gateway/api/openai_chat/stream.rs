@@ -149,10 +149,10 @@ fn call_deltas(index: usize, call: &Value) -> Vec<Value> {
             "custom" => Some("input"),
             _ => None,
         };
-        let said = input.and_then(|input| Some((input, value.get_mut(input)?)));
-        if let Some((input, said)) = said.filter(|(_, said)| said.is_string()) {
-            let said = std::mem::replace(said, json!(""));
-            more.extend(pieces(said.as_str().unwrap_or("")).into_iter().map(|piece| {
+        let arguments = input.and_then(|input| Some((input, value.get_mut(input)?)));
+        if let Some((input, arguments)) = arguments.filter(|(_, arguments)| arguments.is_string()) {
+            let arguments = std::mem::replace(arguments, json!(""));
+            more.extend(pieces(arguments.as_str().unwrap_or("")).into_iter().map(|piece| {
                 let mut delta = json!({"index": index});
                 let mut body = json!({});
                 set(&mut body, input, json!(piece));

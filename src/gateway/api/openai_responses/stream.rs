@@ -114,12 +114,12 @@ impl Writer {
             self.part(place, part, key, ("response.content_part", texts), json!({"content_index": at}));
         }
         if let Some((events, key)) = input_of(item) {
-            let said = text(item, key);
-            for delta in pieces(said) {
+            let whole = text(item, key);
+            for delta in pieces(whole) {
                 self.add(&format!("{events}.delta"), place.at(json!({"delta": delta})));
             }
             let mut done = json!({});
-            set(&mut done, key, json!(said));
+            set(&mut done, key, json!(whole));
             self.add(&format!("{events}.done"), place.at(done));
         }
     }
@@ -133,20 +133,20 @@ impl Writer {
             body
         };
         let mut empty = part.clone();
-        let said = part[key].as_str();
+        let whole = part[key].as_str();
         let annotations = listed(&part["annotations"]);
         let logprobs = &part["logprobs"];
-        if said.is_some() {
+        if whole.is_some() {
             set(&mut empty, key, json!(""));
         }
         for key in ["annotations", "logprobs"].into_iter().filter(|key| part[key].is_array()) {
             set(&mut empty, key, json!([]));
         }
         self.add(&format!("{parts}.added"), with(json!({"part": empty})));
-        if let Some(said) = said {
+        if let Some(whole) = whole {
             // Only these events have probabilities, and always.
             let has_logprobs = texts == "response.output_text";
-            for delta in pieces(said) {
+            for delta in pieces(whole) {
                 let mut body = with(json!({"delta": delta}));
                 if has_logprobs {
                     set(&mut body, "logprobs", json!([]));
@@ -158,7 +158,7 @@ impl Writer {
                 self.add(&format!("{texts}.annotation.added"), body);
             }
             let mut body = with(json!({}));
-            set(&mut body, key, json!(said));
+            set(&mut body, key, json!(whole));
             if has_logprobs {
                 set(&mut body, "logprobs", if logprobs.is_array() { logprobs.clone() } else { json!([]) });
             }

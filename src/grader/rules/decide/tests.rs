@@ -113,16 +113,16 @@ proptest! {
         }
         let ranks = steps.iter().map(|step| EventPlace::in_step(*step).rank).collect();
         let session = SessionFacts { steps: &ranks, is_timed: true, stopped_ms: 0 };
-        let told = decide(&rule, &found(&rule, &fits, &steps), &session).agree(vacuous);
+        let finding = decide(&rule, &found(&rule, &fits, &steps), &session).agree(vacuous);
         let worlds: Vec<&str> = choices(&fits)
             .iter()
             .map(|choice| word(&decide(&rule, &found(&rule, choice, &steps), &session).agree(vacuous)))
             .collect();
         let all_the_same = worlds.iter().all(|world| *world == worlds[0]);
-        match word(&told) {
+        match word(&finding) {
             "unknown" => prop_assert!(!all_the_same || !is_exact, "{rule:?} {fits:?} {steps:?}: unknown, and every world is {}", worlds[0]),
             // A rule that is vacuous in one world and decided in another is unknown.
-            told => prop_assert!(all_the_same && told == worlds[0], "{rule:?} {fits:?} {steps:?}: {told}, and the worlds are {worlds:?}"),
+            name => prop_assert!(all_the_same && name == worlds[0], "{rule:?} {fits:?} {steps:?}: {name}, and the worlds are {worlds:?}"),
         }
     }
 }
@@ -158,8 +158,8 @@ fn without_doubt_a_rule_is_judged_by_its_definition() {
         let steps: Vec<u64> = (0..session.len() as u64).collect();
         let ranks = steps.iter().map(|step| EventPlace::in_step(*step).rank).collect();
         let at = SessionFacts { steps: &ranks, is_timed: true, stopped_ms: 0 };
-        let told = decide(&rule, &found(&rule, &fits, &steps), &at).agree(None);
-        assert_eq!(word(&told), wanted, "{rule:?} over {session}");
+        let finding = decide(&rule, &found(&rule, &fits, &steps), &at).agree(None);
+        assert_eq!(word(&finding), wanted, "{rule:?} over {session}");
     }
 }
 
@@ -183,7 +183,7 @@ fn seconds_are_unknown_if_the_time_in_which_the_engine_was_stopped_decides() {
         let steps: Vec<u64> = (0..session.len() as u64).collect();
         let ranks = steps.iter().map(|step| EventPlace::in_step(*step).rank).collect();
         let at = SessionFacts { steps: &ranks, is_timed: true, stopped_ms };
-        let told = decide(&rule, &found(&rule, &fits, &steps), &at).agree(None);
-        assert_eq!(word(&told), wanted, "{text} over {session}, stopped for {stopped_ms} ms");
+        let finding = decide(&rule, &found(&rule, &fits, &steps), &at).agree(None);
+        assert_eq!(word(&finding), wanted, "{text} over {session}, stopped for {stopped_ms} ms");
     }
 }

@@ -197,9 +197,9 @@ fn one_reported_test_satisfies_one_listed_name() {
     let judged = |names: &str, format: &str, text: &str| {
         let tests: Tests =
             serde_yaml::from_str(&format!("{{run: x, format: {format}, fail-to-pass: [{names}]}}")).unwrap();
-        let ran = ran(text, 1);
-        let report = tests.read(&ran).unwrap().in_folder(Path::new("/w"));
-        (tests.grade_report("x", &report, &ran), tests.seen(&report).fail_to_pass_passed)
+        let outcome = outcome(text, 1);
+        let report = tests.read(&outcome).unwrap().in_folder(Path::new("/w"));
+        (tests.grade_report("x", &report, &outcome), tests.seen(&report).fail_to_pass_passed)
     };
     for (format, text) in [("tap", &tap), ("node", &spec), ("node", &tap), ("junit", &xml)] {
         let (both, passed) = judged("cli > empty, empty", format, text);

@@ -70,8 +70,8 @@ fn a_file_of_tests_in_which_no_test_ran_shows_nothing() {
     let xml = |file: &str| format!("<testsuites><testcase name=\"{file}\"/><testcase name=\"adds\"/></testsuites>");
     let judged = |grader: &str, text: &str| {
         let tests: Tests = serde_yaml::from_str(grader).unwrap();
-        let ran = ran(text, 0);
-        tests.grade_report("x", &tests.read(&ran).unwrap().in_folder(folder.path()), &ran)
+        let outcome = outcome(text, 0);
+        tests.grade_report("x", &tests.read(&outcome).unwrap().in_folder(folder.path()), &outcome)
     };
     for (format, text) in [
         ("tap", tap as fn(&str) -> String),
@@ -274,8 +274,8 @@ fn a_report_that_contradicts_itself_does_not_pass() {
         }
         assert!(scored(grade(&grader, &block(1, 0), 0)).0, "{format}");
         // The cancelled test is reported as one that failed.
-        let told = block(2, 1).replace("1..1", "not ok 2 - b\n1..2");
-        assert_eq!(scored(grade(&format!("{{run: x, format: {format}, min: 0.5}}"), &told, 1)).1, 0.5, "{format}");
+        let output = block(2, 1).replace("1..1", "not ok 2 - b\n1..2");
+        assert_eq!(scored(grade(&format!("{{run: x, format: {format}, min: 0.5}}"), &output, 1)).1, 0.5, "{format}");
     }
     let listed = "{run: x, fail-to-pass: [a]}";
     for text in ["ok 1 - a\n", "  ✓ a (1 ms)\nTest Suites: 1 failed, 2 total\nTests:       1 passed, 1 total\n"] {
@@ -367,7 +367,7 @@ fn an_output_whose_beginning_was_not_kept_fails_only_by_a_failure() {
     let judged = |end: &str, code: i32| {
         let tests: Tests = serde_yaml::from_str("{run: x, format: tap}").unwrap();
         let nowhere = Path::new("/nowhere");
-        tests.grade_run("`it`", nowhere, nowhere, None, &ran(&format!("{filler}{end}"), code)).0
+        tests.grade_run("`it`", nowhere, nowhere, None, &outcome(&format!("{filler}{end}"), code)).0
     };
     // The plan, or all tests, are in the part that was not kept.
     for end in ["ok 1 - a\nok 2 - b\n", "", "1..0\n"] {

@@ -120,14 +120,14 @@ fn each_test_has_its_names() {
 
 #[test]
 fn what_a_test_of_pytest_prints_is_no_failed_test() {
-    let said = runner!("pytest9-printed.txt");
-    match grade("run: x", said, 0) {
+    let output = runner!("pytest9-printed.txt");
+    match grade("run: x", output, 0) {
         Grade::Ungraded { reason } => assert!(reason.contains("names test_g.py::test_ok"), "{reason}"),
         Grade::Scored(score) => panic!("{score:?}"),
     }
-    assert!(scored(grade("run: x", &said.replace("FAILED test_g.py::test_ok\n", ""), 0)).0);
+    assert!(scored(grade("run: x", &output.replace("FAILED test_g.py::test_ok\n", ""), 0)).0);
     // In the summary such a line is a failed test.
-    let failed = said
+    let failed = output
         .replace("PASSED test_g.py::test_sub", "FAILED test_g.py::test_sub")
         .replace("10 passed", "1 failed, 9 passed");
     assert!(!scored(grade("run: x", &failed, 1)).0);
@@ -306,7 +306,7 @@ fn a_program_that_a_shell_did_not_find_is_named() {
         ("sh: 1: the page: not found", None),
     ] {
         assert_eq!(not_found(line), name, "{line}");
-        assert_eq!(missing_program(&ran(line, 127)).as_deref(), name, "{line}");
-        assert_eq!(missing_program(&ran(line, 0)), None, "{line}");
+        assert_eq!(missing_program(&outcome(line, 127)).as_deref(), name, "{line}");
+        assert_eq!(missing_program(&outcome(line, 0)), None, "{line}");
     }
 }

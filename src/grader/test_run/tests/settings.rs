@@ -88,9 +88,9 @@ fn more_reports_than_are_read_are_unknown() {
     (0..MAX_REPORTS).for_each(report);
     let before = OldReports::find(workspace.path(), &globs).unwrap();
     assert!(
-        matches!(written(workspace.path(), &globs, &before, &ran("", 0)), Err(NoReport::Wrong(why)) if why.contains("existed"))
+        matches!(written(workspace.path(), &globs, &before, &outcome("", 0)), Err(NoReport::Wrong(why)) if why.contains("existed"))
     );
     report(MAX_REPORTS);
     assert!(reports(workspace.path(), &globs).is_err_and(|why| why.contains("more than 1000 files")));
-    assert!(matches!(written(workspace.path(), &globs, &before, &ran("", 0)), Err(NoReport::Unknown(_))));
+    assert!(matches!(written(workspace.path(), &globs, &before, &outcome("", 0)), Err(NoReport::Unknown(_))));
 }

@@ -15,11 +15,11 @@ fn xml(name: &str, class: &str, more: &str) -> String {
 /// Runs with nine passed tests and one known failure, whose other tests may not have run: each has a command, a format, an output,
 /// and a part of the reason.
 fn incomplete() -> Vec<(&'static str, &'static str, String, &'static str)> {
-    let unittest = |headline: &str, ran: u8| {
+    let unittest = |headline: &str, count: u8| {
         let rule = "=".repeat(70);
         let tests = nine("test_# (m.T.test_#) ... ok\n");
         format!(
-            "{tests}{headline} ... ERROR\n\n{rule}\nERROR: {headline}\n----\nx\n\nRan {ran} tests in 0.1s\n\nFAILED (errors=1)\n"
+            "{tests}{headline} ... ERROR\n\n{rule}\nERROR: {headline}\n----\nx\n\nRan {count} tests in 0.1s\n\nFAILED (errors=1)\n"
         )
     };
     let summary = "=== short test summary info ===\n";
@@ -455,8 +455,8 @@ fn a_file_of_node_that_could_not_be_loaded_leaves_the_share_open() {
     for text in [tap as fn(&str) -> String, spec as _] {
         let graded = |file: &str| {
             let tests: Tests = serde_yaml::from_str("{run: x, format: node, min: 0.8}").unwrap();
-            let ran = ran(&text(file), 1);
-            tests.grade_report("x", &tests.read(&ran).unwrap().in_folder(folder.path()), &ran)
+            let outcome = outcome(&text(file), 1);
+            tests.grade_report("x", &tests.read(&outcome).unwrap().in_folder(folder.path()), &outcome)
         };
         for file in [with_tests.as_str(), "b.test.mjs", "/elsewhere/b.test.mjs"] {
             let open = graded(file);

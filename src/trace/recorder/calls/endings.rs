@@ -6,7 +6,7 @@ use super::{EndedCall, EndedEarly, FailedResult, More, OpenCall, Shown, UnshownS
 use crate::text::first_bytes;
 use crate::trace::recorder::hashes::{hash_in, hash_of};
 use crate::trace::recorder::limits::cut_to_bound;
-use crate::trace::recorder::{CallSaid, MAX_ENDED, Recorder, ReportedStatus, ResultSaid, is_empty};
+use crate::trace::recorder::{CallReport, MAX_ENDED, Recorder, ReportedStatus, ResultReport, is_empty};
 use crate::trace::view;
 use crate::trace::{Body, CallStatus, FileDiff, NoticeCode, ToolResult};
 
@@ -19,14 +19,14 @@ impl Recorder {
     /// call was not open.
     ///
     /// The answer to a request that is still open says what the result means, so the event may change until then.
-    pub fn result(&mut self, id: &str, said: ResultSaid) -> bool {
-        if !said.diffs.is_empty() && self.open.get(id).is_some_and(|open| !open.diffs().is_empty()) {
+    pub fn result(&mut self, id: &str, report: ResultReport) -> bool {
+        if !report.diffs.is_empty() && self.open.get(id).is_some_and(|open| !open.diffs().is_empty()) {
             self.keep_paths(id);
         }
         let Some(mut open) = self.open.remove(id) else { return false };
         let more = open.more.take().map(|more| *more).unwrap_or_default();
-        let exit_code = said.exit_code.or(more.exit_code);
-        let status = match said.outcome {
+        let exit_code = report.exit_code.or(more.exit_code);
+        let status = match report.outcome {
             _ if open.rejected => CallStatus::Denied,
             _ if open.is_cancelled() => CallStatus::Cancelled,
             ReportedStatus::Denied => CallStatus::Denied,
@@ -35,16 +35,16 @@ impl Recorder {
             ReportedStatus::Ok if exit_code.is_some_and(|code| code != 0) => CallStatus::Error,
             ReportedStatus::Ok => CallStatus::Ok,
         };
-        let output = said.output.or(more.output);
+        let output = report.output.or(more.output);
         let prints = || output.as_deref().is_some_and(|output| !output.trim().is_empty() && !says_denied(output));
-        let changes = !said.diffs.is_empty() || more.changed_after_all;
-        let shows = || changes || prints() || said.exit_code.is_some();
+        let changes = !report.diffs.is_empty() || more.changed_after_all;
+        let shows = || changes || prints() || report.exit_code.is_some();
         // What the agent itself reports as denied often gets an ordinary result, which says so in words of its own.
         let is_refused = (open.rejected && !open.denied) || (!open.rejected && open.is_cancelled());
         // What an agent does after an answer that the policy did not decide is not known.
         let may_run = !open.rejected && open.cancelled_by_engine;
         let is_contested = if is_refused { shows() || may_run } else { open.denied && changes };
-        let contested = is_contested && said.outcome == ReportedStatus::Ok;
+        let contested = is_contested && report.outcome == ReportedStatus::Ok;
         if contested {
             let how = if open.rejected { "rejected" } else { "cancelled" };
             let text = format!("the call {id} was {how}, but the agent reports that it completed");
@@ -52,11 +52,11 @@ impl Recorder {
         }
         // The line of the result may show the changes, too.
         let shows = shows() || (more.diffs_at.is_some() && more.diffs_at == self.line);
-        let is_ok = said.outcome == ReportedStatus::Ok;
-        let diffs = if said.diffs.is_empty() { more.diffs } else { said.diffs };
+        let is_ok = report.outcome == ReportedStatus::Ok;
+        let diffs = if report.diffs.is_empty() { more.diffs } else { report.diffs };
         let early = (more.awaited > 0).then(|| More { awaited: more.awaited, diffs: diffs.clone(), ..More::default() });
-        let reported = Some(said.outcome);
-        let truncated = said.truncated;
+        let reported = Some(report.outcome);
+        let truncated = report.truncated;
         let result = ResultOf { status, output, diffs, exit_code, truncated, reported, contested };
         self.end_call(id, &open, more.parent, &more.earlier_paths, result, false);
         if let Some(more) = early {
@@ -214,7 +214,7 @@ impl Recorder {
     /// Returns true if a call ended with another outcome than the agent reports now. An exit code that makes a reported
     /// success a failure is no contradiction, unless the call ended as ok, or the agent now reports the exit code 0. If the
     /// engine ended the call as unfinished, any end that the agent reports is another one.
-    pub fn contradicts(&self, id: &str, now: &ResultSaid) -> bool {
+    pub fn contradicts(&self, id: &str, now: &ResultReport) -> bool {
         use ReportedStatus::{Failed, Ok};
         let Some(ended) = self.ended(id) else { return false };
         let failed_now = now.outcome == Ok && now.exit_code.is_some_and(|code| code != 0);
@@ -257,16 +257,16 @@ impl Recorder {
 
     /// Returns true if a call is known to have ended with the facts that a report repeats. A title says nothing unless
     /// titles are commands.
-    pub fn ended_knowing(&self, id: &str, said: &CallSaid) -> bool {
+    pub fn ended_knowing(&self, id: &str, report: &CallReport) -> bool {
         let titles_are_commands = self.header.command_title.is_some();
-        self.ended(id).is_some_and(|ended| !said.unknown_kind && ended.shown.knows(said, titles_are_commands))
+        self.ended(id).is_some_and(|ended| !report.unknown_kind && ended.shown.knows(report, titles_are_commands))
     }
 
     /// Returns true if a report about a call has no fact that a call could lack. A title says nothing unless titles are
     /// commands.
-    pub fn says_nothing(&self, said: &CallSaid) -> bool {
+    pub fn says_nothing(&self, report: &CallReport) -> bool {
         let titles_are_commands = self.header.command_title.is_some();
-        !said.unknown_kind && Shown::default().knows(said, titles_are_commands)
+        !report.unknown_kind && Shown::default().knows(report, titles_are_commands)
     }
 
     /// Returns true if a call has ended and showed its input.

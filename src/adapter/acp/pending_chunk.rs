@@ -11,7 +11,7 @@ use crate::trace::NoticeCode;
 use crate::trace::recorder::{QuotedLine, Recorder, Voice};
 
 /// A chunk of a message that waits for the next line.
-pub(super) struct HeldChunk {
+pub(super) struct PendingChunk {
     update: Map<String, Value>,
     meta: Value,
     text: String,
@@ -29,7 +29,7 @@ impl Translator {
     /// Keeps a chunk until the next line.
     pub(super) fn hold(&mut self, update: Map<String, Value>, meta: Value, recorder: &Recorder) {
         let text = text_of(&update).unwrap_or_default().trim().to_owned();
-        self.held = Some(HeldChunk { update, meta, text, line: recorder.this_line() });
+        self.pending_chunk = Some(PendingChunk { update, meta, text, line: recorder.this_line() });
     }
 
     /// Records the chunk that was kept, before the next message. If that message answers the prompt with an error of this
@@ -39,23 +39,23 @@ impl Translator {
             Message::Response { outcome: Err(error), .. } => error.detail().ends_with(text),
             _ => false,
         };
-        match self.held.take() {
-            Some(held) if is_aside(next) => self.held = Some(held),
-            Some(held) if is_error(&held.text) => {
-                recorder.about(held.line, |recorder| recorder.notice(NoticeCode::ProgramMessage, held.text));
+        match self.pending_chunk.take() {
+            Some(chunk) if is_aside(next) => self.pending_chunk = Some(chunk),
+            Some(chunk) if is_error(&chunk.text) => {
+                recorder.about(chunk.line, |recorder| recorder.notice(NoticeCode::ProgramMessage, chunk.text));
             }
-            held => self.record_held(held, recorder),
+            chunk => self.record_chunk(chunk, recorder),
         }
     }
 
     /// Records the chunk that was kept, because no message follows.
     pub(super) fn release(&mut self, recorder: &mut Recorder) {
-        let held = self.held.take();
-        self.record_held(held, recorder);
+        let chunk = self.pending_chunk.take();
+        self.record_chunk(chunk, recorder);
     }
 
-    fn record_held(&mut self, held: Option<HeldChunk>, recorder: &mut Recorder) {
-        if let Some(HeldChunk { update, meta, line, .. }) = held {
+    fn record_chunk(&mut self, chunk: Option<PendingChunk>, recorder: &mut Recorder) {
+        if let Some(PendingChunk { update, meta, line, .. }) = chunk {
             // This is of the current line.
             let marked = self.marked.take();
             recorder.about(line, |recorder| self.speak(Some(Voice::Agent), update, &meta, recorder));
