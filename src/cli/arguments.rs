@@ -109,7 +109,7 @@ mod tests {
     use crate::cli::Evals;
 
     /// Values of which each argument takes at least one.
-    const VALUES: [&str; 6] = ["1", "x", "1/2", "time=2m", "a={}", "auto-approve"];
+    const VALUES: [&str; 7] = ["1", "x", "1/2", "time=2m", "a={}", "auto-approve", "4GiB"];
 
     fn outcome(command: &Command, words: &[&str]) -> Result<(), ErrorKind> {
         let words = std::iter::once(command.get_name()).chain(words.iter().copied()).map(OsString::from);
@@ -171,6 +171,7 @@ mod tests {
             ("run --enforce-model=refuse", vec!["--gateway=observe"]),
             ("import --format=table", vec!["--explain"]),
             ("check --mutants=1", vec!["--audit"]),
+            ("check --memory=4GiB", vec!["--audit"]),
             ("check --format=table", vec!["--audit"]),
             ("calibrate --label-only", vec!["--ask=1"]),
             ("init --shards=1", vec!["--ci=github"]),

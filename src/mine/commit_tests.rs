@@ -24,13 +24,14 @@ pub struct CommitTests {
     pub folder: Option<String>,
 }
 
-/// The tests that were flaky at any commit. Each belongs to the folder in which it ran: a test of another package may have the same
-/// name.
+/// The tests that were flaky at any commit. Each belongs to the folder in which it ran: a test of another package may have the
+/// same name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Flaky(BTreeMap<Option<String>, BTreeSet<String>>);
 
 impl Flaky {
-    /// Adds the flaky tests of a commit. Without a folder, which states of earlier versions do not have, they belong to all folders.
+    /// Adds the flaky tests of a commit. Without a folder, which states of earlier versions do not have, they belong to all
+    /// folders.
     pub fn add(&mut self, folder: Option<&String>, tests: &[String]) {
         if !tests.is_empty() {
             self.0.entry(folder.cloned()).or_default().extend(tests.iter().cloned());

@@ -52,7 +52,7 @@ pub fn page(mined: &Mined, memory: Option<u64>) -> Page {
 /// Returns a size as `--memory` reads it: `4GiB`.
 fn size(bytes: u64) -> String {
     const UNITS: [(&str, u32); 3] = [("TiB", 40), ("GiB", 30), ("MiB", 20)];
-    let (unit, shift) = UNITS.into_iter().find(|(_, shift)| bytes % (1 << shift) == 0).unwrap_or(("KiB", 10));
+    let (unit, shift) = UNITS.into_iter().find(|(_, shift)| bytes.trailing_zeros() >= *shift).unwrap_or(("KiB", 10));
     format!("{}{unit}", bytes >> shift)
 }
 

@@ -2736,3 +2736,44 @@ fn a_given_command_is_run_after_a_given_set_up() {
     let reason = of(&failing, "Set the value")["reason"].as_str().unwrap().to_owned();
     assert!(reason.starts_with("the build fails: the set-up command") && reason.contains("no space"), "{reason}");
 }
+
+/// Two packages of Node far below the top: the script of the first loads a module that only the settings name.
+fn deep_packages(history: &mut History<'_>) -> [&'static str; 2] {
+    let folders = ["packages/team/web/app", "packages/team/web/old"];
+    let code = "exports.add = (a, b) => a + b;\n";
+    for folder in folders {
+        let package = r#"{"name": "app", "scripts": {"test": "node --require ./tools/setup.js --test"}}"#;
+        let files = [("package.json", package), ("tools/setup.js", "global.ready = true;\n"), ("lib/sum.js", code)];
+        let files = files.map(|(path, text)| (format!("{folder}/{path}"), text));
+        let files: Vec<(&str, Option<&str>)> = files.iter().map(|(path, text)| (path.as_str(), Some(*text))).collect();
+        history.commit("Begin", &files);
+    }
+    let old = "require('node:test')('adds', () => {});\n";
+    history.commit("Test the old one", &[("packages/team/web/old/test/sum.test.js", Some(old))]);
+    folders
+}
+
+#[test]
+fn a_deep_package_has_its_settings_and_a_deleted_one_decides_nothing() {
+    if !runners(&["node"]) {
+        return;
+    }
+    let project = Project::new();
+    let mut history = History::new(&project, "repo");
+    let [app, old] = deep_packages(&mut history);
+    let (code, test) = (format!("{app}/lib/sum.js"), format!("{app}/test/sum.test.js"));
+    let fixed = "exports.add = (a, b) => a + b;\nexports.take = (a, b) => a - b;\n";
+    let text = "const test = require('node:test');\nconst assert = require('node:assert');\n\
+                test('takes', () => assert.equal(require('../lib/sum.js').take(3, 2), 1));\n";
+    let gone = ["package.json", "tools/setup.js", "lib/sum.js", "test/sum.test.js"].map(|path| format!("{old}/{path}"));
+    let mut files: Vec<(&str, Option<&str>)> = vec![(&code, Some(fixed)), (&test, Some(text))];
+    files.extend(gone.iter().map(|path| (path.as_str(), None)));
+    history.commit("Take a number away, and delete the old package", &files);
+    let mined = mine(&project, &["--repeat", "1", "--hunks", "0"]).exits(0).json();
+    let case = of(&mined, "Take a number away, and delete the old package")["case"].as_str().unwrap();
+    let text = project.read(case);
+    assert!(text.contains(&format!("  - {app}/tools/setup.js\n")) && text.contains(&format!("cd {app} && ")), "{text}");
+    let words = ["mine", "repo", "--sandbox", "none", "--force", "--repeat", "1", "--hunks", "0", "--memory", "2GiB"];
+    project.evals(&words).exits(0).says("evals check --audit --memory 2GiB");
+    project.evals(&["check", "--audit", "--memory", "2GiB", "--mutants", "0", "cases"]).exits(0);
+}

@@ -61,8 +61,8 @@ const UNSOUND: u8 = 1;
 /// The exit code if no case is unsound, and a case was not audited.
 const NOT_AUDITED: u8 = 3;
 
-/// Audits cases and writes the report. `memory` is the limit of a command, in bytes; absent: half of the machine's. Returns the exit
-/// code.
+/// Audits cases and writes the report. `memory` is the limit of a command, in bytes; absent: half of the machine's. Returns the
+/// exit code.
 pub fn run(cases: Vec<Case>, format: AuditFormat, mutants: usize, memory: Option<u64>) -> Result<u8, CliError> {
     let confined = |case: &Case| sandbox::kind(None, case.sandbox.as_ref(), None) == sandbox::Kind::Bwrap;
     if cases.iter().any(confined) {
