@@ -4,7 +4,8 @@ use std::io::{self, Read};
 
 use axum::body::Bytes;
 use axum::http::{HeaderMap, header};
-use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
+use flate2::bufread::GzDecoder;
+use flate2::read::{DeflateDecoder, ZlibDecoder};
 
 /// The maximum size of a compressed body in bytes, when it is decompressed.
 pub const MAX_DECODED_BYTES: usize = 64 << 20;
@@ -70,11 +71,29 @@ pub fn decoded(headers: &HeaderMap, body: &Bytes, most: usize) -> Result<Bytes, 
 /// why the rest is missing.
 pub fn undone(encoding: &str, body: &[u8], most: usize) -> (Vec<u8>, Option<Obstacle>) {
     match encoding {
-        "gzip" | "x-gzip" => read(MultiGzDecoder::new(body), most),
+        "gzip" | "x-gzip" => read_gzip(body, most),
         "deflate" if is_zlib(body) => read(ZlibDecoder::new(body), most),
         // Some programs leave out the head of the format.
         "deflate" => read(DeflateDecoder::new(body), most),
         _ => (Vec::new(), Some(Obstacle::Unknown)),
+    }
+}
+
+/// Decompresses the members of a body in the gzip format. What follows the last of them, such as zeros that fill a block, is left
+/// out, as other programs do.
+fn read_gzip(body: &[u8], most: usize) -> (Vec<u8>, Option<Obstacle>) {
+    /// The bytes with which each member begins.
+    const BEGIN: [u8; 3] = [0x1f, 0x8b, 8];
+    let (mut rest, mut all) = (body, Vec::new());
+    loop {
+        let (part, obstacle) = read(GzDecoder::new(&mut rest), most.saturating_sub(all.len()));
+        all.extend_from_slice(&part);
+        // Zeros may be between members.
+        let zeros = rest.iter().take_while(|byte| **byte == 0).count();
+        rest = rest.get(zeros..).unwrap_or_default();
+        if obstacle.is_some() || !rest.starts_with(&BEGIN) {
+            return (all, obstacle);
+        }
     }
 }
 
@@ -91,6 +110,14 @@ fn read(from: impl Read, most: usize) -> (Vec<u8>, Option<Obstacle>) {
         _ => Obstacle::Damaged(error.to_string()),
     });
     (all, obstacle)
+}
+
+/// Returns true if a body is text in UTF-8, whose last character may be cut. Compressed bytes are none: the head of the formats is
+/// no UTF-8, or they have control characters.
+pub fn is_text(body: &[u8]) -> bool {
+    let is_control = |byte: &u8| *byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r');
+    let is_utf8 = || std::str::from_utf8(body).map_or_else(|error| error.error_len().is_none(), |_| true);
+    !body.iter().any(is_control) && is_utf8()
 }
 
 /// Returns true if a body begins with the head of the zlib format.
@@ -153,5 +180,44 @@ mod tests {
         assert_eq!(undone("gzip", &begun, 100), (TEXT.to_vec(), Some(Obstacle::EndsEarly)));
         assert_eq!(undone("gzip", &begun, 5), (TEXT[..5].to_vec(), Some(Obstacle::TooLarge)));
         assert_eq!(undone("br", &begun, 100), (Vec::new(), Some(Obstacle::Unknown)));
+    }
+
+    #[test]
+    fn what_follows_the_members_of_a_body_is_left_out() {
+        let member = |text: &[u8]| {
+            let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+            gzip.write_all(text).unwrap();
+            gzip.finish().unwrap()
+        };
+        let (whole, begin, end) = (member(TEXT), member(&TEXT[..9]), member(&TEXT[9..]));
+        for body in [
+            [&whole[..], &[0; 16]].concat(),
+            [&whole[..], &[0; 3]].concat(),
+            [&whole[..], b"garbage"].concat(),
+            [&begin[..], &end[..]].concat(),
+            [&begin[..], &[0; 5], &end[..], &[0x1f, 0x8b]].concat(),
+        ] {
+            assert_eq!(undone("gzip", &body, 100), (TEXT.to_vec(), None), "{body:?}");
+        }
+        assert_eq!(undone("gzip", &whole[..whole.len() - 8], 100), (TEXT.to_vec(), Some(Obstacle::EndsEarly)));
+        let both = [&begin[..], &end[..]].concat();
+        assert_eq!(undone("gzip", &both, 12), (TEXT[..12].to_vec(), Some(Obstacle::TooLarge)));
+        let mut other = whole.clone();
+        let at = other.len() - 8;
+        other[at] ^= 1;
+        assert!(matches!(undone("gzip", &other, 100), (_, Some(Obstacle::Damaged(_)))));
+    }
+
+    #[test]
+    fn compressed_bytes_are_no_text() {
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::none());
+        gzip.write_all(TEXT).unwrap();
+        let gzip = gzip.finish().unwrap();
+        let mut zlib = ZlibEncoder::new(Vec::new(), Compression::none());
+        zlib.write_all(TEXT).unwrap();
+        let zlib = zlib.finish().unwrap();
+        assert!(!is_text(&gzip) && !is_text(&gzip[..1]) && !is_text(&zlib) && !is_text(b"(\xb5/\xfd"));
+        let cut = "data: \u{e4}\r\n".as_bytes();
+        assert!(is_text(TEXT) && is_text(cut) && is_text(&cut[..7]) && !is_text(b"\xe4\xe4\xe4"));
     }
 }

@@ -149,6 +149,11 @@ impl Log {
         state.write_ready();
     }
 
+    /// Counts a request that went on without these headers or parts of its query, because they are keys of another service.
+    pub fn leave_out(&self, names: &[String]) {
+        self.lock().totals.left_out.get_or_insert_with(|| (0, names.join(", "))).0 += 1;
+    }
+
     /// Returns the number of requests that have begun and are not logged yet.
     pub fn unlogged(&self) -> u64 {
         let state = self.lock();

@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde_json::Value;
 
 use super::api::{Api, Join, StreamError};
-use super::encoding::{self, MAX_DECODED_BYTES, Obstacle};
+use super::encoding::{self, MAX_DECODED_BYTES, Obstacle, is_text};
 use super::exchange::{Exchange, Failure, FailureKind};
 use super::log::Log;
 
@@ -66,6 +66,13 @@ impl Pending {
     /// Records that the request goes on to the service although its content encoding could not be undone.
     pub(super) fn passes_unread(&mut self, why: String) {
         self.unread = Some(why);
+    }
+
+    /// Records that the request went on without these headers or parts of its query, because they are keys of another service.
+    pub(super) fn leaves_out(&self, names: &[String]) {
+        if !names.is_empty() {
+            self.log.leave_out(names);
+        }
     }
 
     /// Records that a part of the answer was sent.
@@ -138,6 +145,14 @@ fn set_response(exchange: &mut Exchange, content: Content) -> ReadAnswer {
     if encoding.is_empty() || bytes.is_empty() {
         return ReadAnswer { complete: set_body(exchange, &kind, &bytes), failed: None };
     }
+    // Some services name what is no compression, such as `utf-8`, or compress nothing after all.
+    if is_text(&bytes) {
+        let complete = set_body(exchange, &kind, &bytes);
+        // The encoding may be the reason why a text is no JSON.
+        let is_unread = !complete && exchange.response.is_string();
+        let obstacle = is_unread.then(|| Obstacle::Damaged("it is text, but not JSON".to_owned()));
+        return ReadAnswer { complete, failed: obstacle.map(|it| encoding_failure(&encoding, it)) };
+    }
     let (plain, obstacle) = encoding::undone(&encoding, &bytes, MAX_DECODED_BYTES);
     if plain.is_empty() && obstacle.is_some() {
         // Compressed bytes are no text, and would hide secrets.
@@ -145,6 +160,9 @@ fn set_response(exchange: &mut Exchange, content: Content) -> ReadAnswer {
         return ReadAnswer { complete: false, failed: obstacle.map(|it| encoding_failure(&encoding, it)) };
     }
     let complete = set_body(exchange, &kind, &plain);
+    // Some services end the connection before the trailer of the encoding. A text does not show that it is whole.
+    let is_whole = complete && !exchange.response.is_string();
+    let obstacle = obstacle.filter(|it| !(is_whole && *it == Obstacle::EndsEarly));
     ReadAnswer { complete, failed: obstacle.map(|it| encoding_failure(&encoding, it)) }
 }
 

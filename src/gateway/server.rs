@@ -36,7 +36,7 @@ use super::script_line::ScriptLine;
 use super::tape::Tape;
 use super::tee::{self, Received, Tee};
 use super::totals::Totals;
-use super::upstream::{Outgoing, SendError, Upstream, is_of_the_connection};
+use super::upstream::{Outgoing, SendError, Sent, Upstream, is_of_the_connection};
 use super::{Api, Refusal, side_requests};
 use crate::loopback::{self, HEAD, serve};
 use crate::values::Pattern;
@@ -550,8 +550,8 @@ async fn pass_on(mut pending: Pending, upstream: &Upstream, api: Api, asking: As
         exchange.source = Source::Upstream;
     }
     let outgoing = Outgoing { method: asking.method, path: asking.path, headers: asking.headers, body: asking.body };
-    let upstream_answer = match upstream.send(api, outgoing).await {
-        Ok(upstream_answer) => upstream_answer,
+    let Sent { answer: upstream_answer, left_out } = match upstream.send(api, outgoing).await {
+        Ok(sent) => sent,
         Err(error) => {
             let (status, kind) = match error {
                 SendError::NoKey(_) => (401, FailureKind::Key),
@@ -560,6 +560,7 @@ async fn pass_on(mut pending: Pending, upstream: &Upstream, api: Api, asking: As
             return refuse(pending, api, status, kind, format!("the gateway: {error}"));
         }
     };
+    pending.leaves_out(&left_out);
     let status = upstream_answer.status();
     let kind = upstream_answer
         .headers()

@@ -43,6 +43,9 @@ pub struct Totals {
     /// The number of requests whose content encoding could not be undone and that went on to the service, with the reason for the
     /// first one. Requests that cost nothing, such as telemetry, do not count.
     pub unread: Option<(u64, String)>,
+    /// The number of requests that went on without a key of another service, with the names of the headers, and of the parts of
+    /// the query, that the first one lost.
+    pub left_out: Option<(u64, String)>,
     /// The reason why a request was refused whose content encoding could not be undone.
     pub undecoded: Option<String>,
     /// The number of answers by their source.

@@ -1,6 +1,7 @@
 //! The services behind the gateway: their addresses, the user's keys, and the client that sends requests on.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use axum::body::Bytes;
@@ -59,8 +60,10 @@ struct Service {
     base_url: String,
     /// True if the address is the service's own, and not one that the user named.
     is_own: bool,
-    /// The user's key.
+    /// The user's key, which replaces placeholders.
     key: Option<String>,
+    /// All of the user's keys of the service. Agents may send them themselves.
+    keys: Vec<String>,
     /// The variables that may hold the key.
     variables: &'static [&'static str],
 }
@@ -108,6 +111,15 @@ pub struct Outgoing {
     pub body: Bytes,
 }
 
+/// A request that was sent on.
+pub struct Sent {
+    /// The answer, of which the head has arrived.
+    pub answer: reqwest::Response,
+    /// The names of the headers, and of the parts of the query, that the service did not get because they are keys of another
+    /// service.
+    pub left_out: Vec<String>,
+}
+
 impl Upstream {
     /// Reads the services from an environment.
     ///
@@ -118,11 +130,13 @@ impl Upstream {
         let service =
             |names: &[&'static str], own: &str, variables: &'static [&'static str]| -> Result<Service, UpstreamError> {
                 let base_url = base_url(env, names, own)?;
-                let key = variables.iter().find_map(|name| get(name)).map(str::to_owned);
-                Ok(Service { is_own: base_url == own, base_url, key, variables })
+                let keys: Vec<String> = variables.iter().filter_map(|name| get(name)).map(str::to_owned).collect();
+                Ok(Service { is_own: base_url == own, base_url, key: keys.first().cloned(), keys, variables })
             };
-        let anthropic =
+        let mut anthropic =
             service(&["EVALS_UPSTREAM_ANTHROPIC", "ANTHROPIC_BASE_URL"], ANTHROPIC, &["ANTHROPIC_API_KEY"])?;
+        // Another header holds this key than holds the placeholders.
+        anthropic.keys.extend(get("ANTHROPIC_AUTH_TOKEN").map(str::to_owned));
         let openai = service(&["EVALS_UPSTREAM_OPENAI", "OPENAI_BASE_URL"], OPENAI, &["OPENAI_API_KEY"])?;
         let gemini = service(
             &["EVALS_UPSTREAM_GEMINI", "GOOGLE_GEMINI_BASE_URL"],
@@ -173,9 +187,9 @@ impl Upstream {
     ///
     /// # Errors
     /// Returns an error if there is no key, or the service cannot be reached.
-    pub async fn send(&self, api: Api, outgoing: Outgoing) -> Result<reqwest::Response, SendError> {
+    pub async fn send(&self, api: Api, outgoing: Outgoing) -> Result<Sent, SendError> {
         let service = self.service(api);
-        let path = self.path_with_key(service, &outgoing.path)?;
+        let (path, mut left_out) = self.path_with_key(service, &outgoing.path)?;
         let url = self.url(api, outgoing.method.as_str(), &path);
         let mut headers = HeaderMap::new();
         for (name, value) in &outgoing.headers {
@@ -184,6 +198,10 @@ impl Upstream {
             }
             let text = value.to_str().ok().map(|text| self.with_key(service, text)).transpose()?;
             if self.is_key_of_another(service, name.as_str(), text.as_deref().unwrap_or_default()) {
+                // A header that the user adds would replace it.
+                if !self.headers.iter().any(|(added, _)| added == name) {
+                    left_out.push(name.to_string());
+                }
                 continue;
             }
             let value = text.and_then(|text| HeaderValue::from_str(&text).ok()).unwrap_or_else(|| value.clone());
@@ -195,10 +213,11 @@ impl Upstream {
             headers.insert(name.clone(), value.clone());
         }
         let request = self.client.request(outgoing.method, &url).headers(headers).body(outgoing.body);
-        request.send().await.map_err(|error| SendError::Unreachable {
+        let answer = request.send().await.map_err(|error| SendError::Unreachable {
             address: without_credentials(&service.base_url),
             why: causes(&error.without_url()),
-        })
+        })?;
+        Ok(Sent { answer, left_out })
     }
 
     /// Replaces a placeholder by the user's key, if it is the whole value or all that follows the word of a scheme.
@@ -214,32 +233,35 @@ impl Upstream {
         Ok(format!("{scheme}{key}"))
     }
 
-    /// Replaces a placeholder in the query of a path, and leaves out the key of another service.
-    fn path_with_key(&self, service: &Service, path: &str) -> Result<String, SendError> {
-        let Some((path, query)) = path.split_once('?') else { return Ok(path.to_owned()) };
-        let mut parts = Vec::new();
+    /// Replaces a placeholder in the query of a path, and leaves out the key of another service. Returns the path, and the names
+    /// of what was left out.
+    fn path_with_key(&self, service: &Service, path: &str) -> Result<(String, Vec<String>), SendError> {
+        let Some((path, query)) = path.split_once('?') else { return Ok((path.to_owned(), Vec::new())) };
+        let (mut parts, mut left_out) = (Vec::new(), Vec::new());
         for part in query.split('&') {
             let Some((name, value)) = part.split_once('=') else {
                 parts.push(part.to_owned());
                 continue;
             };
             let value = self.with_key(service, value)?;
-            if !self.is_key_of_another(service, name, &value) {
-                parts.push(format!("{name}={value}"));
+            match self.is_key_of_another(service, name, &value) {
+                true => left_out.push(name.to_owned()),
+                false => parts.push(format!("{name}={value}")),
             }
         }
         if parts.is_empty() {
-            return Ok(path.to_owned());
+            return Ok((path.to_owned(), left_out));
         }
-        Ok(format!("{path}?{}", parts.join("&")))
+        Ok((format!("{path}?{}", parts.join("&")), left_out))
     }
 
     /// Returns true if the value of a header, or of a part of the query, is a key of another service, which `service` must not
     /// receive: the user's key of that service, or a key under the name that only that service uses. At an address that the user
-    /// named, such a name may hold the key of a proxy.
+    /// named, such a name may hold the key of a proxy. A key of `service` itself is none, whatever else the user has it for.
     fn is_key_of_another(&self, service: &Service, name: &str, value: &str) -> bool {
         let bare = value.split_once(' ').map_or(value, |(_, bare)| bare);
-        if service.key.as_deref() == Some(bare) {
+        let has_key = |of: &Service| of.keys.iter().any(|key| key == bare);
+        if has_key(service) {
             return false;
         }
         let is_elsewhere = |other: &Service| origin(&other.base_url) != origin(&service.base_url);
@@ -249,18 +271,21 @@ impl Upstream {
             _ => None,
         };
         let all = [&self.anthropic, &self.openai, &self.gemini];
-        let is_key = |other: &Service| bare.len() >= MIN_SECRET_BYTES && other.key.as_deref() == Some(bare);
+        let is_key = |other: &Service| bare.len() >= MIN_SECRET_BYTES && has_key(other);
         all.into_iter().any(|other| is_key(other) && is_elsewhere(other))
             || (service.is_own && named_by.is_some_and(is_elsewhere))
     }
 }
 
-/// Returns the scheme, the host and the port of an address.
+/// Returns the scheme, the host and the port of an address. All names of loopback are one host.
 fn origin(address: &str) -> String {
-    let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
-    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
-    format!("{scheme}://{host}").to_ascii_lowercase()
+    let Ok(url) = reqwest::Url::parse(address) else { return address.to_ascii_lowercase() };
+    let host = url.host_str().unwrap_or_default();
+    let is_loopback = |ip: IpAddr| ip.is_loopback();
+    let is_here = host == "localhost" || host.trim_matches(['[', ']']).parse().is_ok_and(is_loopback);
+    let host = if is_here { "localhost" } else { host };
+    let port = url.port_or_known_default().unwrap_or_default();
+    format!("{}://{host}:{port}", url.scheme())
 }
 
 /// Returns the address of a service without a trailing slash: the first of the variables that is set, or the service's own
@@ -458,7 +483,7 @@ mod tests {
         // A short placeholder is no part of another value.
         assert_eq!(keyed(&with, Api::Anthropic, "no-key/1.0").unwrap(), "no-key/1.0");
         let path = with.path_with_key(&with.gemini, "/no-key/models?alt=sse&x=no-key2").ok();
-        assert_eq!(path.as_deref(), Some("/no-key/models?alt=sse&x=no-key2"));
+        assert_eq!(path, Some(("/no-key/models?alt=sse&x=no-key2".to_owned(), Vec::new())));
         let error = keyed(&with, Api::OpenaiChat, "Bearer no-key").unwrap_err();
         assert_eq!(error, "no key for this service: set OPENAI_API_KEY");
     }
@@ -490,7 +515,40 @@ mod tests {
             assert_eq!(found, is_left_out, "{} {name}: {value}", of.service(api).base_url);
         }
         let path = |path: &str| own.path_with_key(&own.openai, path).ok();
-        assert_eq!(path("/v1/models?key=k&a=1").as_deref(), Some("/v1/models?a=1"));
-        assert_eq!(path("/v1/models?key=k").as_deref(), Some("/v1/models"));
+        let left_out = vec!["key".to_owned()];
+        assert_eq!(path("/v1/models?key=k&a=1"), Some(("/v1/models?a=1".to_owned(), left_out.clone())));
+        assert_eq!(path("/v1/models?key=k"), Some(("/v1/models".to_owned(), left_out)));
+    }
+
+    #[test]
+    fn a_key_of_several_services_goes_to_each_of_them() {
+        const KEY: &str = "sk-of-a-proxy";
+        for (names, api, is_left_out) in [
+            (["OPENAI_API_KEY", "ANTHROPIC_AUTH_TOKEN"], Api::Anthropic, false),
+            (["OPENAI_API_KEY", "ANTHROPIC_AUTH_TOKEN"], Api::OpenaiChat, false),
+            (["OPENAI_API_KEY", "ANTHROPIC_AUTH_TOKEN"], Api::Gemini, true),
+            (["OPENAI_API_KEY", "GOOGLE_API_KEY"], Api::Gemini, false),
+            (["OPENAI_API_KEY", "GOOGLE_API_KEY"], Api::Anthropic, true),
+            (["ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY"], Api::OpenaiChat, true),
+            (["ANTHROPIC_AUTH_TOKEN", "GOOGLE_API_KEY"], Api::OpenaiChat, true),
+        ] {
+            // A first key of the service, which replaces placeholders.
+            let mut env = vec![("ANTHROPIC_BASE_URL", "http://corp.example"), ("GEMINI_API_KEY", "AIza-first-key")];
+            env.extend(names.map(|name| (name, KEY)));
+            let of = upstream(&env).unwrap();
+            let found = of.is_key_of_another(of.service(api), "authorization", &format!("Bearer {KEY}"));
+            assert_eq!(found, is_left_out, "{names:?} {api:?}");
+        }
+        for (one, other, is_same) in [
+            ("http://localhost:4000", "http://127.0.0.1:4000/v1", true),
+            ("http://LOCALHOST:4000", "http://[::1]:4000", true),
+            ("https://Proxy.example", "https://user:word@proxy.example:443/v1?x=1", true),
+            ("http://proxy.example:80", "http://proxy.example/", true),
+            ("http://localhost:4000", "http://localhost:4001", false),
+            ("http://proxy.example", "https://proxy.example", false),
+            ("http://localhost:4000", "http://localhost.example:4000", false),
+        ] {
+            assert_eq!(origin(one) == origin(other), is_same, "{one} {other}");
+        }
     }
 }

@@ -136,6 +136,13 @@ pub enum Warning {
         /// The reason for the first request.
         why: String,
     },
+    /// The gateway left keys of another service out of requests.
+    KeyLeftOut {
+        /// The number of requests.
+        requests: u64,
+        /// The names of the headers, and of the parts of the query, that the first request lost.
+        names: String,
+    },
     /// No model was asked for, so there was none to enforce.
     NothingToEnforce,
     /// The agent did not request all turns of the model's script.
@@ -547,6 +554,7 @@ impl Warning {
             | Warning::NothingRecorded { .. }
             | Warning::RecordedInPart { .. }
             | Warning::UnreadRequests { .. }
+            | Warning::KeyLeftOut { .. }
             | Warning::NothingToEnforce
             | Warning::ScriptLeft { .. }
             | Warning::ScriptExceeded { .. }

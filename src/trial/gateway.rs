@@ -307,6 +307,9 @@ impl Gateway {
         if let Some((requests, why)) = totals.unread.clone() {
             warnings.push(Warning::UnreadRequests { requests, why });
         }
+        if let Some((requests, names)) = totals.left_out.clone() {
+            warnings.push(Warning::KeyLeftOut { requests, names });
+        }
         let aside = totals.failure(FailureKind::Aside);
         warnings.extend(aside.map(|(_, requests)| Warning::AsideNotRecorded { requests }));
         let error = error_of(&totals, &route, attempt)

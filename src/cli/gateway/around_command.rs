@@ -17,6 +17,7 @@ use crate::gateway::tape::Tape;
 use crate::gateway::upstream::{Upstream, service_secrets};
 use crate::process;
 use crate::regular;
+use crate::result::Warning;
 use crate::secrets::Masker;
 use crate::text::plural;
 use crate::whole_file::{PartFile, PartWriter, put_in_place};
@@ -225,6 +226,9 @@ fn tell_failures(ended: &Ended) {
             let more = if count > 1 { format!(" ({count} times)") } else { String::new() };
             terminal::note(format_args!("error: {message}{more}"));
         }
+    }
+    if let Some((requests, names)) = totals.left_out.clone() {
+        terminal::note(format_args!("warning: {}", Warning::KeyLeftOut { requests, names }));
     }
     // Telemetry that could not be read is no failure.
     for why in totals.undecoded.iter().chain(totals.unread.iter().map(|(_, why)| why)) {

@@ -96,6 +96,13 @@ impl fmt::Display for Warning {
                  {why}",
                 plural(*requests, "request")
             ),
+            Warning::KeyLeftOut { requests, names } => write!(
+                out,
+                "{} went on without `{names}`, which holds the key of another service or has the name of one; if this \
+                 service needs it, set the variable of the service's own key to it, or add the header by \
+                 EVALS_UPSTREAM_HEADERS",
+                plural(*requests, "request")
+            ),
             Warning::NothingToEnforce => out.write_str("--enforce-model had no effect, because no model was asked for"),
             Warning::ScriptLeft { played, turns } => {
                 write!(out, "the agent asked for {played} of the {turns} turns of the model's script")

@@ -222,7 +222,7 @@ fn an_answer_that_the_service_compresses_is_kept_without_its_encoding() {
 
     // The agent can read an encoding that the gateway cannot.
     const BROTLI: &str = "content-type: text/event-stream\r\ncontent-encoding: br\r\n";
-    let service = Service::start(|_| (200, BROTLI, STREAM.to_vec()));
+    let service = Service::start(|_| (200, BROTLI, [&STREAM[..], &[(0, ":\u{1}\n\n")]].concat()));
     let project = reaching(&service, "");
     project.evals(&["run", "--gateway", "observe"]).exits(0);
     let log: Vec<Value> = crate::project::lines(&project.of_trial(TRIAL, "llm.jsonl"));
@@ -230,6 +230,41 @@ fn an_answer_that_the_service_compresses_is_kept_without_its_encoding() {
     assert!(log[0]["response"].as_str().unwrap().ends_with(" bytes)"), "{log:?}");
     assert!(log[0]["request"].is_object(), "{log:?}");
     assert!(!project.result(TRIAL)["warnings"].to_string().contains("unread_requests"));
+
+    // A label that is no compression.
+    const LABEL: &str = "content-type: text/event-stream\r\ncontent-encoding: utf-8\r\n";
+    let service = Service::start(|_| (200, LABEL, STREAM.to_vec()));
+    let project = reaching(&service, "");
+    project.evals(&["run", "--gateway", "record"]).exits(0);
+    let log: Vec<Value> = crate::project::lines(&project.of_trial(TRIAL, "llm.jsonl"));
+    assert_eq!(log[0]["response"]["content"], json!([{"type": "text", "text": "It is 42."}]), "{log:?}");
+    assert_eq!((&log[0]["usage"]["output_tokens"], &log[0]["error"]), (&json!(9), &Value::Null), "{log:?}");
+}
+
+#[test]
+fn a_key_of_another_service_is_left_out_with_a_warning() {
+    const SHARED: &str = "sk-of-two-services";
+    let service = Service::start(streams);
+    let mut project = reaching(&service, "");
+    project.env("AGENT_API_KEY", SHARED);
+    project.env("OPENAI_API_KEY", SHARED);
+    project.evals(&["run", "--gateway", "observe"]).exits(0);
+    assert!(!service.requests()[0].headers.contains(SHARED), "{}", service.requests()[0].headers);
+    let warnings = project.result(TRIAL)["warnings"].to_string();
+    assert!(warnings.contains("\"key_left_out\"") && warnings.contains("without `x-api-key`"), "{warnings}");
+
+    // Both services are at one address.
+    project.env("EVALS_UPSTREAM_OPENAI", &service.base_url().replace("127.0.0.1", "localhost"));
+    project.evals(&["run", "--gateway", "observe", "--label", "one"]).exits(0);
+    assert!(service.requests()[1].headers.contains(&format!("x-api-key: {SHARED}\n")), "{:?}", service.requests());
+    let result = project.read(&format!("{}/trials/{TRIAL}/result.json", project.run_named("one")));
+    assert!(!result.contains("key_left_out"), "{result}");
+
+    // The key is also one of this service.
+    project.env("EVALS_UPSTREAM_OPENAI", "http://127.0.0.1:9/v1");
+    project.env("ANTHROPIC_AUTH_TOKEN", SHARED);
+    project.evals(&["run", "--gateway", "observe", "--label", "both"]).exits(0);
+    assert!(service.requests()[2].headers.contains(&format!("x-api-key: {SHARED}\n")), "{:?}", service.requests());
 }
 
 #[test]
