@@ -14,7 +14,7 @@ use crate::adapter::surrogates;
 use crate::adapter::torn::{Keys, may_hold_message, may_hold_message_within};
 use crate::adapter::unknown_block::{
     all_calls, are_several_of_one_id, call_blocks, has_action_under, holds_call, ids_of_call, is_known_call,
-    lists_other_call, may_be_answer, may_be_of_call, may_hold, names_a_call,
+    is_progress, lists_other_call, may_be_answer, may_be_of_call, may_hold, names_a_call,
 };
 use crate::expression::{Failed, Scope, Work};
 use crate::harness::Manifest;
@@ -498,7 +498,9 @@ impl Translate for Translator {
         }
         if self.run(&mapping.lines, &LineValues::new("line", &value, &work), recorder).is_none() {
             match () {
-                () if self.may_be_of_call(&value) => recorder.did_unseen(NoticeCode::UnmappedLine, text),
+                () if self.may_be_of_call(&value) && !is_progress(&value, recorder) => {
+                    recorder.did_unseen(NoticeCode::UnmappedLine, text);
+                }
                 () if may_be_answer(&value) => recorder.lost_text(NoticeCode::UnmappedLine, text),
                 () => recorder.notice(NoticeCode::UnmappedLine, text),
             }

@@ -4,7 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
+use crate::command_line::is_shell;
 use crate::trace::recorder::Recorder;
+use crate::trace::view::{is_command_key, may_hold_command, written_paths};
 
 /// Keys whose value, whatever it is, is neither text of a message nor a part of a call.
 const ASIDE: [&str; 3] = ["annotations", "_meta", "cache_control"];
@@ -66,6 +68,25 @@ const OF_CALLS: [&str; 22] = [
     "shellCommand",
     "command_line",
     "commandLine",
+];
+
+/// Keys whose text may be a command or a script, besides those of [`is_command_key`].
+const MAYBE_COMMANDS: [&str; 6] = ["bash", "sh", "shell", "exec", "cmdline", "code"];
+
+/// Words in the type of a line that reports something, such as a message that quotes a script.
+const TOLD: [&str; 12] = [
+    "message",
+    "text",
+    "log",
+    "result",
+    "error",
+    "output",
+    "delta",
+    "thought",
+    "thinking",
+    "reasoning",
+    "assistant",
+    "user",
 ];
 
 /// Keys whose value lists the calls of a message, or is its only call.
@@ -148,6 +169,36 @@ const RARE_TYPE_KEYS: [&str; 4] = ["t", "method", "subtype", "op"];
 /// The maximum number of bytes of a type under a rare key.
 const MAX_TYPE: usize = 64;
 
+/// The methods of HTTP that are words of [`ACTIONS`], as a log of requests has them.
+const HTTP_METHODS: [&str; 2] = ["DELETE", "PATCH"];
+
+/// Words in the type of a line that records the work of the agent's program, and not of a tool.
+const RECORDS: [&str; 11] =
+    ["hook", "hooks", "log", "logs", "logger", "telemetry", "metric", "metrics", "http", "db", "database"];
+
+/// The words of a type of a line that is about an agent, a workflow, a session or a skill as a whole, with [`STATES`].
+const WHOLES: [&str; 7] = ["agent", "sub", "subagent", "workflow", "session", "skill", "task"];
+
+/// The states in the type of a line about a whole of [`WHOLES`].
+const STATES: [&str; 16] = [
+    "start",
+    "started",
+    "begin",
+    "began",
+    "created",
+    "loaded",
+    "registered",
+    "resumed",
+    "end",
+    "ended",
+    "done",
+    "completed",
+    "finished",
+    "stopped",
+    "failed",
+    "ready",
+];
+
 /// Words within the type of a line that is about an action.
 const ACTIONS: [&str; 13] = [
     "call", "calls", "function", "exec", "execute", "command", "patch", "shell", "bash", "edit", "write", "delete",
@@ -189,14 +240,15 @@ const NO_ACTION: [&str; 20] = [
 /// Returns true if a line that no rule of a manifest takes may be about a tool call: it, or an object in it, names a tool,
 /// a call or a command, or has a name and arguments, or its type names an action and it holds more than figures.
 pub(crate) fn may_be_of_call(line: &Value) -> bool {
-    may_be_of_call_in(line, false)
+    may_be_of_call_in(line, false, false)
 }
 
 /// Returns the same for a part of a line. In a list of the available tools, commands or models, only the keys of calls count,
-/// since each entry has a name and often a type.
-fn may_be_of_call_in(line: &Value, is_listing: bool) -> bool {
+/// since each entry has a name and often a type. A line that reports something may quote a script.
+fn may_be_of_call_in(line: &Value, is_listing: bool, is_told: bool) -> bool {
     match line {
         Value::Object(map) => {
+            let is_told = is_told || is_report(map);
             let has_form = || {
                 has_name_and_arguments(map)
                     || TYPE_KEYS.iter().chain(&RARE_TYPE_KEYS).any(|key| has_type_of_action(map, key))
@@ -204,12 +256,64 @@ fn may_be_of_call_in(line: &Value, is_listing: bool) -> bool {
             (!is_listing && has_form())
                 || map.iter().any(|(key, value)| {
                     let is_listing = is_listing || AVAILABLE.contains(&key.as_str());
-                    (has_content(value) && OF_CALLS.contains(&key.as_str())) || may_be_of_call_in(value, is_listing)
+                    let is_of_call = || {
+                        OF_CALLS.contains(&key.as_str())
+                            || is_command(map, key, value)
+                            || (!is_listing && !is_told && may_be_command(key, value))
+                    };
+                    (has_content(value) && is_of_call()) || may_be_of_call_in(value, is_listing, is_told)
                 })
         }
-        Value::Array(items) => items.iter().any(|item| may_be_of_call_in(item, is_listing)),
+        Value::Array(items) => items.iter().any(|item| may_be_of_call_in(item, is_listing, is_told)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
+}
+
+/// Returns true if an object holds a command under this key, as a text or a list. A list that may be one of the available
+/// commands holds command lines if an entry has several words.
+fn is_command(map: &Map<String, Value>, key: &str, value: &Value) -> bool {
+    let is_line = |text: &str| text.trim().contains(char::is_whitespace) && !text.starts_with('/');
+    let holds_line = |items: &[Value]| items.iter().filter_map(Value::as_str).any(is_line);
+    let is_listing = || words(own_type(map)).iter().any(|word| NO_ACTION.contains(&word.as_str()));
+    let is_one = match value {
+        Value::String(_) => true,
+        Value::Array(items) => !AVAILABLE.contains(&key) || (holds_line(items) && !is_listing()),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => false,
+    };
+    is_one && is_command_key(key)
+}
+
+/// Returns true if a text under this key may be a command or a script. The code of an error is one word, and a shell or its
+/// version may be stated as such.
+fn may_be_command(key: &str, value: &Value) -> bool {
+    let Some(text) = value.as_str().map(str::trim) else { return false };
+    let has_several = text.contains(|letter: char| letter.is_whitespace() || ";|&<>()$`".contains(letter));
+    let is_program = || is_shell(text) || text.starts_with(|first: char| first.is_ascii_digit());
+    MAYBE_COMMANDS.contains(&key) && (has_several || (key != "code" && !is_program()))
+}
+
+/// Returns the type that an object states, or an empty text.
+fn own_type(map: &Map<String, Value>) -> &str {
+    TYPE_KEYS.iter().filter_map(|key| map.get(*key)?.as_str()).find(|kind| !kind.is_empty()).unwrap_or_default()
+}
+
+/// Returns true if an object reports something, by its role or its type.
+fn is_report(map: &Map<String, Value>) -> bool {
+    map.get("role").is_some_and(Value::is_string)
+        || words(own_type(map)).iter().any(|word| TOLD.contains(&word.as_str()))
+}
+
+/// Returns true if an object records the work of the agent's program by its type: `log`, `hook_started`.
+fn is_record(map: &Map<String, Value>) -> bool {
+    words(own_type(map)).iter().any(|word| RECORDS.contains(&word.as_str()))
+}
+
+/// Returns true if an object is about an agent, a workflow, a session or a skill as a whole: `workflow_started`. The type
+/// `agent_step` may be that of a call.
+fn is_of_whole(map: &Map<String, Value>) -> bool {
+    let words: Vec<String> = words(own_type(map)).into_iter().filter(|word| !word.is_empty()).collect();
+    words.iter().any(|word| WHOLES.contains(&word.as_str()))
+        && words.iter().all(|word| WHOLES.contains(&word.as_str()) || STATES.contains(&word.as_str()))
 }
 
 /// Returns true if a line has the type of an action under one of these keys, and holds more than figures and types.
@@ -218,20 +322,29 @@ pub(crate) fn has_action_under<'k>(line: &Value, mut keys: impl Iterator<Item = 
 }
 
 /// Returns true if an object has a name and arguments, even empty ones. The key `input`, and a text under `args`, may hold
-/// something else, such as a prompt, unless they hold an object.
+/// something else, such as a prompt, unless they hold an object. An object under `parameters` may be the schema in the
+/// definition of a tool.
 fn has_name_and_arguments(map: &Map<String, Value>) -> bool {
-    let has_name = map.get("name").and_then(Value::as_str).is_some_and(|name| !name.is_empty());
+    let is_name = |key: &str| map.get(key).and_then(Value::as_str).is_some_and(|name| !name.is_empty());
+    let has_name = ["name", "function", "fn"].into_iter().any(is_name);
     let is_object = |value: &Value| match value {
         Value::Object(_) => true,
         Value::String(text) => text.trim_start().starts_with('{'),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => false,
     };
+    let is_schema =
+        |value: &Value| value.get("properties").is_some() || value.get("type").is_some_and(|kind| kind == "object");
+    let has_inputs = || {
+        ["args", "input"].into_iter().filter_map(|key| map.get(key)).any(is_object)
+            || map.get("parameters").is_some_and(|value| value.is_object() && !is_schema(value))
+    };
     has_name
         && (map.get("arguments").is_some_and(|arguments| has_content(arguments) || is_object(arguments))
-            || ["args", "input"].into_iter().filter_map(|key| map.get(key)).any(is_object))
+            || (has_inputs() && !is_record(map) && !is_of_whole(map)))
 }
 
 /// Returns true if the type of an object under this key names an action, and the object holds more than figures and types.
+/// Under a rare key, a record of the agent's program has another word, unless it is the type of a call.
 fn has_type_of_action(map: &Map<String, Value>, key: &str) -> bool {
     let Some(kind) = map.get(key).and_then(Value::as_str) else { return false };
     let is_type = TYPE_KEYS.contains(&key) || (kind.len() <= MAX_TYPE && !kind.contains(char::is_whitespace));
@@ -239,7 +352,11 @@ fn has_type_of_action(map: &Map<String, Value>, key: &str) -> bool {
     let is_action = if key == "op" { is_of_action_words(kind) } else { is_action(kind) };
     let holds_more =
         || map.iter().any(|(of, value)| of != key && !TYPE_KEYS.contains(&of.as_str()) && has_content(value));
-    is_type && is_action && holds_more()
+    let is_other = || {
+        let is_http = key == "method" && HTTP_METHODS.contains(&kind);
+        RARE_TYPE_KEYS.contains(&key) && (is_http || (is_record(map) && !is_type_of_call(kind)))
+    };
+    is_type && is_action && !is_other() && holds_more()
 }
 
 /// Returns true if a line, or an object in it, lists a call that was not announced, beside something else, as a message of
@@ -368,7 +485,7 @@ pub(crate) fn holds_call(value: &Value) -> bool {
 /// Returns true if an object of this type is a call: the type is known, or names an action, and the object has arguments.
 fn is_call_block(kind: &str, map: &Map<String, Value>) -> bool {
     let has = |keys: &[&str]| keys.iter().any(|key| map.contains_key(*key));
-    let plain: String = kind.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+    let plain = plain_form(kind);
     match plain.as_str() {
         // The definition of a tool has the same type, and neither of these.
         "tool" => has(&CALL_IDS) || map.contains_key("state"),
@@ -428,6 +545,30 @@ pub(crate) fn names_a_call(value: &Value, recorder: &Recorder) -> bool {
     }
 }
 
+/// Returns true if a line that may be about a call is the progress of an announced call: it names that call, holds no
+/// arguments, and neither lists nor names another call.
+pub(crate) fn is_progress(line: &Value, recorder: &Recorder) -> bool {
+    names_a_call(line, recorder) && !holds_more_of_calls(line, recorder) && !lists_other_call(line, recorder)
+}
+
+/// Returns true if a value holds arguments of a call, or the id of a call that was not announced.
+fn holds_more_of_calls(value: &Value, recorder: &Recorder) -> bool {
+    match value {
+        Value::Object(map) => {
+            let is_more = |key: &str, value: &Value| {
+                let is_argument = key == "rawInput" || ARGUMENTS.contains(&key) || is_command_key(key);
+                let is_other = || value.as_str().is_some_and(|id| !recorder.was_announced(id));
+                (is_argument && has_content(value)) || (CALL_IDS.contains(&key) && is_other())
+            };
+            may_hold_command(value)
+                || !written_paths(Some(value), &[], &[]).is_empty()
+                || map.iter().any(|(key, value)| is_more(key, value) || holds_more_of_calls(value, recorder))
+        }
+        Value::Array(items) => items.iter().any(|item| holds_more_of_calls(item, recorder)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
 /// Returns true for a key that holds the id of the call that a line is about: `id`, `callId`, `tool_use_id`. Another text can
 /// equal a short id by chance, and the call that a sub-agent's message names as its parent is another one.
 fn is_key_of_a_call(key: &str) -> bool {
@@ -446,24 +587,47 @@ fn has_content(value: &Value) -> bool {
     }
 }
 
+/// Returns a type in lower case and without signs such as `_` and `-`.
+fn plain_form(kind: &str) -> String {
+    kind.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase()
+}
+
+/// Returns true for a type of [`BLOCKS`], in any spelling.
+fn is_type_of_call(kind: &str) -> bool {
+    BLOCKS.contains(&plain_form(kind).as_str())
+}
+
 /// Returns true if the type of a line names an action: `exec_command_begin`, `functionCall`, `write_file`, `apply_diff`, `rename`.
 fn is_action(kind: &str) -> bool {
-    is_of_action_words(kind) || ["terminal", "rename", "move", "remove", "unlink"].contains(&kind)
+    const SINGLE: [&str; 5] = ["terminal", "rename", "move", "remove", "unlink"];
+    is_of_action_words(kind) || SINGLE.iter().any(|word| kind.eq_ignore_ascii_case(word))
 }
 
 /// Returns true if the words in the type of a line are those of an action.
 fn is_of_action_words(kind: &str) -> bool {
+    let words = words(kind);
+    let any = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
+    is_type_of_call(kind) || ((any(&ACTIONS) || (any(&VERBS) && any(&THINGS))) && !any(&NO_ACTION))
+}
+
+/// Returns the words in a type, in lower case: those of `writeFile`, `EXEC_COMMAND`, `MCPToolCall`. A capital begins a word
+/// behind another letter than a capital, or before a small letter.
+fn words(kind: &str) -> Vec<String> {
     let mut words = vec![String::new()];
-    for letter in kind.chars() {
-        if !letter.is_alphanumeric() || letter.is_uppercase() {
+    let mut letters = kind.chars().peekable();
+    let mut is_behind_capital = false;
+    while let Some(letter) = letters.next() {
+        let is_before_small = letters.peek().is_some_and(|next| next.is_lowercase());
+        let begins = letter.is_uppercase() && (!is_behind_capital || is_before_small);
+        if !letter.is_alphanumeric() || begins {
             words.push(String::new());
         }
         if let (true, Some(word)) = (letter.is_alphanumeric(), words.last_mut()) {
             word.extend(letter.to_lowercase());
         }
+        is_behind_capital = letter.is_uppercase();
     }
-    let any = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
-    (any(&ACTIONS) || (any(&VERBS) && any(&THINGS))) && !any(&NO_ACTION)
+    words
 }
 
 #[cfg(test)]
@@ -532,6 +696,44 @@ mod tests {
             (r#"{"type":"note","t":"I edit the file","text":"x"}"#, false),
             (r#"{"method":"tools/list","id":"x"}"#, false),
             (r#"{"type":"heartbeat","subtype":"exec"}"#, false),
+            // Types in capitals, and without a sign between their words.
+            (r#"{"kind":"EXEC_COMMAND","line":"rm"}"#, true),
+            (r#"{"type":"TOOL_CALL","target":"rm"}"#, true),
+            (r#"{"type":"BASH","line":"rm"}"#, true),
+            (r#"{"kind":"toolcall","x":"a"}"#, true),
+            (r#"{"kind":"MCPToolUse","x":"a"}"#, true),
+            (r#"{"kind":"EXECCommand","x":"a"}"#, true),
+            (r#"{"type":"UNLINK","path":"a"}"#, true),
+            (r#"{"type":"TOOL_LIST","names":["edit"]}"#, false),
+            // Commands under other keys.
+            (r#"{"kind":"step","script":"rm -rf src"}"#, true),
+            (r#"{"kind":"step","script":["rm","src"]}"#, true),
+            (r#"{"kind":"step","commands":["rm -rf src"]}"#, true),
+            (r#"{"kind":"allowed","commands":["npm test"]}"#, false),
+            (r#"{"bash":"make"}"#, true),
+            (r#"{"sh":"./wipe"}"#, true),
+            (r#"{"kind":"step","data":{"code":"import os; os.remove('a')"}}"#, true),
+            (r#"{"kind":"step","shell":"rm -rf src"}"#, true),
+            (r#"{"type":"init","shell":"/bin/zsh","bash":"5.2"}"#, false),
+            (r#"{"type":"init","shell":"bash"}"#, false),
+            (r#"{"kind":"failure","code":"ENOENT"}"#, false),
+            (r#"{"type":"message","content":[{"code":"rm -rf src"}]}"#, false),
+            (r#"{"role":"assistant","content":{"bash":"rm -rf src"}}"#, false),
+            (r#"{"kind":"step","function":"sh","arguments":{"line":"rm"}}"#, true),
+            (r#"{"kind":"step","fn":"sh","args":{"line":"rm"}}"#, true),
+            (r#"{"kind":"step","name":"sh","parameters":{"line":"rm"}}"#, true),
+            (r#"{"kind":"schema","functions":[{"name":"sh","parameters":{"type":"object"}}]}"#, false),
+            // Records of the agent's program, and lines about an agent or a workflow as a whole.
+            (r#"{"kind":"log","level":"debug","op":"write","msg":"flushed session"}"#, false),
+            (r#"{"kind":"http","method":"delete","url":"http://localhost/session"}"#, false),
+            (r#"{"method":"DELETE","url":"http://localhost/session"}"#, false),
+            (r#"{"kind":"telemetry","subtype":"tool_latency","text":"200ms"}"#, false),
+            (r#"{"kind":"hook","name":"SessionStart","input":{"source":"startup"}}"#, false),
+            (r#"{"kind":"workflow_started","name":"review","input":{"pr":"5"}}"#, false),
+            (r#"{"kind":"workflow_started","name":"rm","arguments":{"path":"x"}}"#, true),
+            (r#"{"kind":"agent_step","name":"rm","input":{"path":"x"}}"#, true),
+            (r#"{"kind":"agent","subtype":"exec_command","line":"rm"}"#, true),
+            (r#"{"kind":"log","subtype":"tool_call","line":"rm"}"#, true),
         ] {
             assert_eq!(may_be_of_call(&serde_json::from_str(line).unwrap()), may, "{line}");
         }
@@ -570,6 +772,24 @@ mod tests {
             (r#"{"id":1,"turn_id":"1","session_id":"1","step_id":1,"parent_tool_use_id":"1"}"#, false),
         ] {
             assert_eq!(names_a_call(&serde_json::from_str(line).unwrap(), &recorder), names, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_progress_of_an_announced_call_holds_no_arguments_and_names_no_other_call() {
+        let mut recorder = Recorder::new(Header::new("json-stream", Seen { tracing: true, interaction: false }));
+        recorder.call("c1", CallReport::default());
+        for (line, is) in [
+            (r#"{"kind":"tool_progress","tool_call_id":"c1","elapsed":3,"text":"still running"}"#, true),
+            (r#"{"kind":"bash_output","id":"c1","text":"x"}"#, true),
+            (r#"{"kind":"tool_progress","tool_call_id":"c2","text":"x"}"#, false),
+            (r#"{"kind":"tool","id":"c1","args":{"line":"rm"}}"#, false),
+            (r#"{"kind":"exec","id":"c1","line":"rm"}"#, false),
+            (r#"{"kind":"edit","id":"c1","path":"a"}"#, false),
+            (r#"{"kind":"exec","call_id":"c2","item":{"id":"c1"}}"#, false),
+            (r#"{"kind":"tools","id":"c1","tool_calls":[{"id":"c2","name":"sh"}]}"#, false),
+        ] {
+            assert_eq!(is_progress(&serde_json::from_str(line).unwrap(), &recorder), is, "{line}");
         }
     }
 

@@ -14,7 +14,7 @@ use crate::adapter::exit_text::exit_code_in;
 use crate::adapter::surrogates::Cut;
 use crate::text::first_bytes;
 use crate::trace::recorder::{self, CallReport, MAX_TEXT, Recorder, ReportedStatus, ResultReport, continues_input};
-use crate::trace::{CallStatus, NoticeCode, ToolKind};
+use crate::trace::{CallStatus, NoticeCode, ToolKind, view};
 
 /// The maximum number of terminals of a call.
 const MAX_TERMINALS: usize = 1000;
@@ -76,6 +76,8 @@ struct OpenCall {
     is_invalid: bool,
     /// True if the call started a sub-agent of Claude Code that works on after the call's result.
     goes_on: bool,
+    /// True if a permission request was the first to describe the call, and the agent has not announced it since.
+    is_only_asked: bool,
     truncated: bool,
 }
 
@@ -92,7 +94,11 @@ struct Outcome {
 impl Calls {
     /// Records the output that calls sent in pieces or showed in terminals, before they end without a result.
     pub(super) fn flush(&mut self, recorder: &mut Recorder) {
-        for (id, call) in self.open.iter().filter(|(_, call)| !call.shown && call.raw.is_none()) {
+        self.flush_those(|_| true, recorder);
+    }
+
+    fn flush_those(&mut self, which: impl Fn(&str) -> bool, recorder: &mut Recorder) {
+        for (id, call) in self.open.iter().filter(|(id, call)| which(id) && !call.shown && call.raw.is_none()) {
             if !call.streamed.is_empty() {
                 let output = Some(call.streamed.clone());
                 recorder.update(id, CallReport { output, ..CallReport::default() }, false);
@@ -134,6 +140,19 @@ impl Calls {
         let ended: BTreeSet<String> = self.open.keys().filter(|id| !recorder.is_open(id)).cloned().collect();
         self.tell_unclear(|id| ended.contains(id), recorder);
         self.open.retain(|id, _| !ended.contains(id));
+    }
+
+    /// Makes room for another call with the id of an open one, whose output so far is recorded.
+    fn put_aside(&mut self, id: &str, recorder: &mut Recorder) {
+        let claimed = self.actions.ended(id, recorder);
+        self.tell_unclear(|unclear| unclear == id, recorder);
+        let call = self.open.entry(id.to_owned()).or_default();
+        if call.terminals.is_empty() {
+            call.terminals = claimed;
+        }
+        self.flush_those(|open| open == id, recorder);
+        self.open.remove(id);
+        recorder.put_aside(id);
     }
 
     /// Notes that a call continues after its end.
@@ -194,10 +213,11 @@ impl Translator {
             recorder.notice(NoticeCode::DiscardedMessage, "the answer before is discarded and requested again");
             self.request_repeated(true, recorder);
         }
-        if announces && is_another(&id, &update, recorder) {
-            self.calls.actions.ended(&id, recorder);
-            self.calls.tell_unclear(|unclear| unclear == id, recorder);
-            recorder.put_aside(&id);
+        let call = self.calls.open.get_mut(&id).filter(|_| announces);
+        let is_first = call.is_some_and(|call| std::mem::take(&mut call.is_only_asked));
+        let workspace = recorder.header().cwd.clone().filter(|_| announces);
+        if announces && is_another(&id, &update, is_first, workspace.as_deref(), recorder) {
+            self.calls.put_aside(&id, recorder);
         }
         let is_open = recorder.is_open(&id);
         if !is_open {
@@ -346,12 +366,16 @@ impl Translator {
         if !describes {
             return (false, CallReport::default());
         }
-        if !recorder.is_open(id) {
+        let is_open = recorder.is_open(id);
+        if !is_open {
             self.calls.open.remove(id);
         }
         let (mut report, _) = self.read(id, call, &meta, false, recorder);
+        if let Some(call) = self.calls.open.get_mut(id).filter(|_| !is_open) {
+            call.is_only_asked = true;
+        }
         // A request without a kind says nothing about it.
-        report.unknown_kind |= report.kind.is_none() && !recorder.is_open(id);
+        report.unknown_kind |= report.kind.is_none() && !is_open;
         (true, report)
     }
 
@@ -680,22 +704,58 @@ fn is_invalid(title: Option<&str>, input: Option<&Value>) -> bool {
     title == Some("invalid") && has("tool") && has("error")
 }
 
-/// Returns true if a call of this id is open and the update announces another call: in a later turn, or with another input that
-/// has another title or does not continue the input that the call shows or asked for. An agent may announce a call again when
-/// its input is complete.
-fn is_another(id: &str, update: &Map<String, Value>, recorder: &Recorder) -> bool {
+/// Returns true if a call of this id is open and the update announces another call: in a later turn, with an input that does
+/// not continue the one that the call shows or asked for, or without an input and with a title that is about something else. An
+/// agent may announce a call again when its input is complete. The first announcement of a call that a permission request
+/// described before (`is_first`) is of this call: the recorder compares the two.
+fn is_another(
+    id: &str,
+    update: &Map<String, Value>,
+    is_first: bool,
+    workspace: Option<&str>,
+    recorder: &Recorder,
+) -> bool {
     if recorder.is_of_earlier_turn(id) {
         return true;
     }
-    let Some((call, _)) = recorder.open_call(id) else { return false };
-    let title = update.get("title").and_then(Value::as_str);
-    let other_title = title.zip(call.title.as_deref()).is_some_and(|(new, old)| new != old);
-    let input = update.get("rawInput").filter(|input| !recorder::is_empty(input));
+    let Some((call, diffs)) = recorder.open_call(id).filter(|_| !is_first) else { return false };
     let asked = recorder.call_in_progress(id);
     let asked = asked.as_ref().and_then(|open| open.call.input.as_ref());
-    input.zip(call.input.as_ref()).is_some_and(|(new, old)| {
-        new != old && (other_title || ![Some(old), asked].into_iter().flatten().any(|old| continues_input(old, new)))
-    })
+    let known = [call.input.as_ref(), asked];
+    let Some(new) = update.get("rawInput").filter(|input| !recorder::is_empty(input)) else {
+        let title = update.get("title").and_then(Value::as_str).filter(|title| !title.is_empty());
+        let titles = title.zip(call.title.as_deref()).filter(|(new, old)| new != old);
+        let shows = |input: Option<&Value>| view::written_paths(input, &call.locations, diffs);
+        let mut paths: Vec<String> = known.into_iter().flat_map(shows).collect();
+        let whole = |path: &String| workspace.map(|root| format!("{root}/{path}"));
+        let other_forms = |path: &String| whole(path).into_iter().chain([view::relative(path, workspace)]);
+        paths.extend(paths.clone().iter().flat_map(other_forms));
+        let commands: Vec<String> = known.into_iter().flatten().flat_map(view::commands).collect();
+        // A call that shows nothing but a title may get a better one.
+        let shows_action = call.input.is_some() || !paths.is_empty();
+        return shows_action && titles.is_some_and(|(new, old)| !is_title_of(new, old, &commands, &paths));
+    };
+    let continues = |old| continues_input(old, new, call.cwd.as_deref(), workspace);
+    call.input.as_ref().is_some_and(|old| new != old) && !known.into_iter().flatten().any(continues)
+}
+
+/// Returns true if a later title of a call is about the same action: it continues the title before, or it shows the call's
+/// command or path, perhaps after a few words. A title that was the command itself is continued only by a remark.
+fn is_title_of(new: &str, old: &str, commands: &[String], paths: &[String]) -> bool {
+    let is_mark = |c: char| c.is_whitespace() || "`'\":".contains(c);
+    let shows = |title: &str, action: &str| {
+        let action = action.trim_matches(is_mark);
+        let before = title.trim_end_matches(is_mark).strip_suffix(action).filter(|_| !action.is_empty());
+        before.is_some_and(|before| {
+            before.chars().all(|c| c.is_alphabetic() || is_mark(c)) && before.chars().next_back().is_none_or(is_mark)
+        })
+    };
+    let is_shown = |title: &str, actions: &[String]| actions.iter().any(|action| shows(title, action));
+    let rest = new.strip_prefix(old.trim_end().trim_end_matches('…').trim_end_matches("..."));
+    let is_remark = |rest: &str| rest.trim_matches(is_mark).is_empty() || rest.trim_start().starts_with(['(', '[']);
+    rest.is_some_and(|rest| !is_shown(old, commands) || is_remark(rest))
+        || is_shown(new, commands)
+        || is_shown(new, paths)
 }
 
 /// Returns true if content that came after the end of a call shows changes to files that its result does not show.

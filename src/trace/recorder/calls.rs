@@ -242,17 +242,25 @@ fn without_ellipsis(text: &str) -> &str {
 }
 
 /// Returns true if an input contains everything that an earlier input shows, with texts and lists that are longer or the same:
-/// the earlier input was still being written. A path may be relative in one of the two.
-pub(crate) fn continues_input(old: &Value, new: &Value) -> bool {
+/// the earlier input was still being written. A path may be relative in one of the two, to the folder of the call or to the
+/// workspace. A value may become null, unless it is a command or a path.
+pub(crate) fn continues_input(old: &Value, new: &Value, cwd: Option<&str>, workspace: Option<&str>) -> bool {
+    let continues = |old: &Value, new: &Value| continues_input(old, new, cwd, workspace);
     match (old, new) {
         (old, _) if is_empty(old) => true,
         (Value::Object(old), Value::Object(new)) => {
-            old.iter().all(|(key, old)| continues_input(old, new.get(key).unwrap_or(&Value::Null)))
+            let is_action = |key: &str| view::is_command_key(key) || view::is_path_key(key);
+            old.iter().all(|(key, old)| match new.get(key) {
+                Some(Value::Null) if !is_action(key) => true,
+                new => continues(old, new.unwrap_or(&Value::Null)),
+            })
         }
         (Value::Array(old), Value::Array(new)) => {
-            old.len() <= new.len() && old.iter().zip(new).all(|(old, new)| continues_input(old, new))
+            old.len() <= new.len() && old.iter().zip(new).all(|(old, new)| continues(old, new))
         }
-        (Value::String(old), Value::String(new)) => new.starts_with(without_ellipsis(old)) || is_still_shown(old, new),
+        (Value::String(old), Value::String(new)) => {
+            new.starts_with(without_ellipsis(old)) || is_still_shown(old, new, cwd, workspace)
+        }
         // Arguments that arrive in pieces may be shown as the text of JSON until they are whole.
         (Value::String(old), Value::Object(_) | Value::Array(_)) => {
             let bare = |text: &str| text.split_whitespace().collect::<String>();
@@ -263,13 +271,15 @@ pub(crate) fn continues_input(old: &Value, new: &Value) -> bool {
 }
 
 /// Returns true if a path that a call showed first is the one that it shows at its end: written out, or relative in one of
-/// them.
-fn is_still_shown(earlier: &str, path: &str) -> bool {
+/// them. If the workspace is known, both have to lead to the same place.
+fn is_still_shown(earlier: &str, path: &str, cwd: Option<&str>, workspace: Option<&str>) -> bool {
     let is_end_of = |end: &str, whole: &str| {
         let end = end.strip_prefix("./").unwrap_or(end);
         whole.strip_suffix(end).is_some_and(|before| before.ends_with('/'))
     };
-    path.starts_with(earlier) || is_end_of(earlier, path) || is_end_of(path, earlier)
+    let is_same_place =
+        || workspace.is_none() || view::located(earlier, cwd, workspace) == view::located(path, cwd, workspace);
+    path.starts_with(earlier) || ((is_end_of(earlier, path) || is_end_of(path, earlier)) && is_same_place())
 }
 
 /// Returns true if one title of a command continues the other, or is the other cut.
@@ -362,10 +372,12 @@ impl Recorder {
         let Some((slot, step)) = self.open.get(id).map(|open| (open.slot, open.step)) else { return false };
         let parent = self.open.get(id).and_then(|open| open.parent().cloned());
         let group = self.steps.get(&parent).filter(|it| it.number == step).and_then(|it| it.group.clone());
+        let workspace = self.header.cwd.clone();
         let Some(Body::ToolCall(call)) = self.body(slot) else { return false };
         let differs = |one: Option<&String>, other: Option<&String>| one.zip(other).is_some_and(|(a, b)| a != b);
         let inputs = call.input.as_ref().zip(report.input.as_ref()).filter(|(a, b)| !is_empty(b) && a != b);
-        let is_of_later_turn = is_of_earlier_turn && inputs.is_some_and(|(old, new)| !continues_input(old, new));
+        let continues = |old, new| continues_input(old, new, call.cwd.as_deref(), workspace.as_deref());
+        let is_of_later_turn = is_of_earlier_turn && inputs.is_some_and(|(old, new)| !continues(old, new));
         differs(call.name.as_ref(), report.name.as_ref())
             || is_of_later_turn
             || (inputs.is_some() && differs(group.as_ref(), report.group.as_ref()))
@@ -539,8 +551,12 @@ impl Recorder {
             .is_some_and(|asked| !command(now).is_some_and(|now| now.trim_start().starts_with(asked.trim())));
         let is_other_text =
             asked.shown_input().zip(now.shown_input()).is_some_and(|(asked, now)| replaced_text(asked, now).is_some());
-        let is_other_path = !paths(asked).iter().all(|path| shown.iter().any(|shown| is_still_shown(path, shown)));
-        let is_other_text = is_other_text && matches!(asked.kind, ToolKind::Fetch | ToolKind::Other);
+        let (cwd, workspace) = (now.cwd.as_deref(), self.header.cwd.as_deref());
+        let is_shown = |path: &String| shown.iter().any(|shown| is_still_shown(path, shown, cwd, workspace));
+        let is_other_path = !paths(asked).iter().all(is_shown);
+        // The paths and commands of other kinds are compared above.
+        let is_other_text = is_other_text
+            && matches!(asked.kind, ToolKind::Fetch | ToolKind::Other | ToolKind::Search | ToolKind::Think);
         if !(is_other_kind || is_other_command || is_other_path || is_other_text) {
             return;
         }

@@ -203,8 +203,8 @@ fn wire_log_reader() {
     let mut seeds = recordings(|_, name| name.ends_with(".wire.jsonl"));
     seeds.push(CLIENT.to_vec());
     hunt("wire log reader", Form::Json, &seeds, |input| {
-        let (lines, timed) = wire_lines(input)?;
-        if timed {
+        let (lines, is_wire_log) = wire_lines(input)?;
+        if is_wire_log {
             let mut again = Vec::new();
             lines.iter().for_each(|line| line.write(&mut again).unwrap());
             if wire_lines(&again)?.0 != lines {
@@ -214,7 +214,7 @@ fn wire_log_reader() {
             raw_lines_are_whole(input, &lines)?;
         }
         let broken = lines.iter().any(|line| line.line.contains("malformed_wire_line"));
-        Ok(if timed && !broken { Took::Accepted } else { Took::Rejected })
+        Ok(if is_wire_log && !broken { Took::Accepted } else { Took::Rejected })
     });
 }
 
@@ -224,7 +224,7 @@ fn wire_lines(input: &[u8]) -> Result<(Vec<WireLine>, bool), String> {
     while let Some(line) = reader.next_line().map_err(|error| error.to_string())? {
         lines.push(line);
     }
-    Ok((lines, reader.is_timed()))
+    Ok((lines, reader.is_wire_log()))
 }
 
 /// Of an agent's own output nothing is lost but line ends.

@@ -43,6 +43,9 @@ fn session(lines: &str) -> Trial {
                 ask
             }
             "done" => json!({"type": "tool_result", "call": id, "status": rest}),
+            // A call first had another kind; which one, the notice says in its text only.
+            "turned" => json!({"type": "notice", "code": "changed_kind", "lost": "call",
+                "text": format!("the call {id} first had another kind: execute")}),
             answer => {
                 let (outcome, option) = match answer {
                     "allow" => ("allowed", Some("y")),
@@ -298,6 +301,22 @@ fn questions_and_plans_are_no_permissions_and_are_still_found_by_name() {
         "#,
     );
     check(&trial, &[("permissions: {max: 1}", Fail(0.0, &[3, 7], "3 requests made"))]);
+}
+
+#[test]
+fn a_call_that_first_had_another_kind_is_not_known_to_be_a_plan() {
+    let plan = "ask p\nallow p\ndone p ok";
+    let in_doubt = "about a call that may first have had the kind of an action";
+    for (lines, expected) in [
+        (format!("call p switch_mode {{}}\nturned p\n{plan}"), Ungraded(in_doubt)),
+        (format!("call p switch_mode {{}}\n{}", plan.replace("allow", "turned p\nallow")), Ungraded(in_doubt)),
+        // The notice is about a call that was open.
+        (format!("call a read {{}}\nturned a\ndone a ok\ncall p switch_mode {{}}\n{plan}"), Pass(&[])),
+        (format!("call p switch_mode {{}}\n{plan}\ncall a read {{}}\nturned a\ndone a ok"), Pass(&[])),
+    ] {
+        check(&session(&lines), &[("permissions: {max: 0}", expected)]);
+        check(&session(&lines), &[("permissions: {max: 1}", Pass(&[]))]);
+    }
 }
 
 #[test]

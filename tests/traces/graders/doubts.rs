@@ -278,10 +278,12 @@ fn an_action_of_the_engine_is_compared_once_more_when_its_call_ends() {
     let bare = call(&json!({"kind": "edit", "status": "in_progress"}));
     check(&acp(&[bare, shows, hides]), &[(no_secret, doubt())]);
     // A path that is still being written, or that becomes absolute.
-    for path in ["/w/", "sub/b", "./b"] {
-        let whole = json!({"status": "completed", "rawInput": {"path": "/w/sub/b"}});
-        check(&acp(&[edits(path), change(&whole)]), &[(no_secret, Pass(&[]))]);
+    let whole = || change(&json!({"status": "completed", "rawInput": {"path": "/w/sub/b"}}));
+    for path in ["/w/", "sub/b", "./sub/b"] {
+        check(&acp(&[edits(path), whole()]), &[(no_secret, Pass(&[]))]);
     }
+    // In the workspace, this is another file.
+    check(&acp(&[edits("./b"), whole()]), &[(no_secret, doubt())]);
     // A call of a command is one terminal, unless it embeds more.
     let open = || call(&json!({"kind": "execute", "status": "in_progress", "rawInput": {"command": "ls"}}));
     let count = "tool-calls: {max: 1}";

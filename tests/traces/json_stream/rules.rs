@@ -171,7 +171,12 @@ fn a_call_of_which_a_rule_makes_no_event_is_lost() {
     assert_eq!(lost(progress, &[known.clone(), update.clone()]), [""; 0]);
     let mut other = update;
     other["call_id"] = json!("b");
-    assert_eq!(lost(progress, &[known, other.clone()]), ["unmapped_line call"]);
+    assert_eq!(lost(progress, &[known.clone(), other.clone()]), ["unmapped_line call"]);
+    // So is a line that no rule takes, unless it holds arguments.
+    let mut untaken = json!({"type": "tool_progress", "call_id": "a", "text": "still running"});
+    assert_eq!(lost(progress, &[known.clone(), untaken.clone()]), [""; 0]);
+    untaken["args"] = json!({"line": "rm x"});
+    assert_eq!(lost(progress, &[known, untaken]), ["unmapped_line call"]);
     // Another text that equals a short id is none, and an id may be a number.
     let numbered = progress.replace("id: line.call_id", "id: string(line.call_id)");
     let known = json!({"type": "tool", "call_id": 1});

@@ -60,6 +60,119 @@ fn a_call_that_is_announced_again_as_it_was_asked_is_the_same_call() {
 }
 
 #[test]
+fn a_path_that_a_call_shows_again_is_the_same_only_at_the_same_place() {
+    let read = |path: &str| json!({"kind": "read", "title": "Read", "rawInput": {"path": path}});
+    for (first, then, is_same) in [
+        ("/w/src/a", "src/a", true),
+        ("./a", "/w/a", true),
+        ("/w/src/a", "a", false),
+        ("a", "/w/src/a", false),
+        ("src/a", "a", false),
+    ] {
+        for announces in [true, false] {
+            let mut script = Script::prompted();
+            script.call("c", read(first));
+            match announces {
+                true => script.call("c", read(then)),
+                false => script.change("c", read(then)),
+            }
+            script.change("c", json!({"status": "completed"}));
+            let trace = script.done();
+            let calls = if announces && !is_same { 2 } else { 1 };
+            assert_eq!(trace.calls().len(), calls, "{first} {then} {announces}");
+            let is_told = trace.notices().contains(&"changed_path");
+            assert_eq!(is_told, !announces && !is_same, "{first} {then} {announces}");
+        }
+    }
+}
+
+#[test]
+fn a_second_announcement_without_an_input_is_another_call_if_its_title_is_about_something_else() {
+    let command = || json!({"command": "ls"});
+    let file = || json!({"path": "/w/src/a"});
+    for (input, first, then, count) in [
+        (command(), "ls", "rm -rf src", 2),
+        (command(), "ls", "ls; rm -rf src", 2),
+        (command(), "ls", "ls -R /etc", 2),
+        (command(), "ls", "rm tools", 2),
+        (command(), "ls", "ls (lists the files)", 1),
+        (command(), "Terminal", "Terminal: the files", 1),
+        (command(), "Terminal", "run `ls`", 1),
+        (file(), "Read", "Read src/a", 1),
+        (file(), "Reading", "Read /w/src/a", 1),
+        (json!({"path": "a"}), "Reading", "Read /w/a", 1),
+        (file(), "Reading", "Read /w/src/b", 2),
+        (Value::Null, "Terminal", "ls", 1),
+    ] {
+        let mut script = Script::prompted();
+        script.call("c", json!({"kind": "other", "title": first, "status": "pending", "rawInput": input}));
+        script.call("c", json!({"kind": "other", "title": then, "status": "in_progress"}));
+        script.change("c", json!({"status": "completed"}));
+        assert_eq!(script.done().calls().len(), count, "{first}: {then}");
+    }
+}
+
+#[test]
+fn a_call_that_is_announced_after_its_request_is_one_call() {
+    let asked = json!({"turn": "1", "command": "ls", "reason": "x"});
+    let begun = |command: &str| json!({"turn": "1", "command": command, "process": null});
+    for (command, notices) in [("ls", vec![]), ("rm x", vec!["changed_command"])] {
+        let mut script = Script::prompted();
+        script.ask(
+            json!(9),
+            "s",
+            json!({"toolCallId": "c", "kind": "execute", "title": "ls", "status": "pending", "rawInput": asked}),
+        );
+        script.choose(json!(9), "a");
+        script.call("c", json!({"kind": "execute", "title": command, "rawInput": begun(command)}));
+        script.change("c", json!({"status": "completed"}));
+        let trace = script.done();
+        let call = trace.call();
+        assert_eq!((call.call.input, call.status), (Some(begun(command)), CallStatus::Ok));
+        assert_eq!(trace.notices(), notices);
+    }
+    // A further announcement may be of another call.
+    let mut script = Script::prompted();
+    script.ask(json!(9), "s", json!({"toolCallId": "c", "kind": "execute", "title": "ls", "rawInput": asked}));
+    script.choose(json!(9), "a");
+    for command in ["ls", "rm x"] {
+        script.call("c", json!({"kind": "execute", "title": "run", "rawInput": begun(command)}));
+    }
+    assert_eq!(script.done().calls().len(), 2);
+}
+
+#[test]
+fn a_call_that_is_put_aside_keeps_its_output() {
+    let run = |command: &str| json!({"kind": "execute", "title": "run", "rawInput": {"command": command}});
+    let mut script = Script::prompted();
+    script.call("c", run("make"));
+    script.change("c", json!({"_meta": {"terminal_output_delta": {"data": "HELLO"}}}));
+    script.call("c", run("rm x"));
+    script.change("c", json!({"status": "completed"}));
+    let calls = script.done().calls();
+    let mut outputs: Vec<_> =
+        calls.iter().map(|call| (call.call.call.as_str(), call.status, call.output.as_deref())).collect();
+    outputs.sort_by_key(|(id, ..)| *id);
+    assert_eq!(outputs, [("c", CallStatus::Unfinished, Some("HELLO")), ("c#2", CallStatus::Ok, None)]);
+}
+
+#[test]
+fn an_input_that_continues_is_of_the_same_call_under_any_title() {
+    for (first, then, count) in [
+        (json!({"path": "/w/a"}), json!({"path": "/w/a", "old": "x"}), 1),
+        (json!({"path": "/w/a", "cwd": null, "id": "5"}), json!({"path": "/w/a", "cwd": "/w", "id": null}), 1),
+        (json!({"path": "/w/a", "old": "x"}), json!({"path": null, "old": "x"}), 2),
+        (json!({"path": "/w/a", "old": "x"}), json!({"path": "/w/a"}), 2),
+    ] {
+        let mut script = Script::prompted();
+        script.call("c", json!({"kind": "edit", "title": "Edit", "status": "pending", "rawInput": first}));
+        script.call("c", json!({"kind": "edit", "title": "Change a", "status": "in_progress", "rawInput": then}));
+        script.change("c", json!({"status": "completed"}));
+        assert_eq!(script.done().calls().len(), count, "{first} {then}");
+    }
+}
+
+#[test]
 fn a_word_for_a_call_that_ended_is_a_notice() {
     let mut script = Script::prompted();
     script.call("c", json!({"kind": "read", "status": "completed"}));
@@ -677,6 +790,8 @@ fn a_request_keeps_what_it_asked_for_if_its_call_becomes_another_one() {
     assert_eq!(of(command("rm -rf /"), command("ls")), json!({"input": {"command": "rm -rf /"}}));
     assert_eq!(of(edit("/w/a"), edit("/w/b")), json!({"input": {"path": "/w/a"}}));
     assert_eq!(of(json!({"kind": "delete", "title": "w"}), json!({"kind": "read"})), json!({"kind": "delete"}));
+    let search = |pattern: &str| json!({"kind": "search", "title": "w", "rawInput": {"pattern": pattern}});
+    assert_eq!(of(search("SECRET"), search("x")), json!({"input": {"pattern": "SECRET"}}));
     // What only becomes more exact is the same action.
     for (first, then) in [
         (command("ls"), command("ls -l")),

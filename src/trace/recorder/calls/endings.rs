@@ -369,11 +369,14 @@ impl Recorder {
         let starts_hidden = self.starts_hidden(open.slot);
         let mut tool = None;
         let mut replaced = None;
+        let workspace = self.header.cwd.clone().filter(|_| !earlier_paths.is_empty());
         if let Some(Body::ToolCall(call)) = self.body(open.slot) {
             tool = call.name.as_ref().or(call.title.as_ref()).filter(|_| starts_hidden).cloned();
             let paths = view::written_paths(call.shown_input(), &call.locations, &result.diffs);
             ended.shown = Shown::of(call, &paths);
-            replaced = earlier_paths.iter().find(|earlier| !paths.iter().any(|path| is_still_shown(earlier, path)));
+            let (cwd, workspace) = (call.cwd.as_deref(), workspace.as_deref());
+            let is_shown = |earlier: &str| paths.iter().any(|path| is_still_shown(earlier, path, cwd, workspace));
+            replaced = earlier_paths.iter().find(|earlier| !is_shown(earlier));
         }
         self.ended.push_back(ended);
         if let Some(path) = replaced {
