@@ -157,6 +157,18 @@ impl Baseline {
         self.quarantined = lacked.map(|(id, why)| (id.clone(), why.clone())).collect();
     }
 
+    /// Returns the cases that are named as lacked because of a quarantine, each with the reason: their ids, with the arms that
+    /// lack the case if others have results of it.
+    pub fn lacked(&self) -> impl Iterator<Item = (String, &str)> {
+        self.quarantined.iter().map(move |(id, why)| {
+            let without = self.arms.iter().filter(|arm| !arm.cases.contains_key(id));
+            let columns: Vec<String> = without.map(|arm| column_name(&arm.harness, &arm.model)).collect();
+            let is_in_some = !columns.is_empty() && columns.len() < self.arms.len();
+            let name = if is_in_some { format!("{id} of {}", columns.join(", ")) } else { id.clone() };
+            (name, why.as_str())
+        })
+    }
+
     fn arm(&self, harness: &str, model: &str) -> Option<&BaselineArm> {
         self.arms.iter().find(|arm| arm.harness == harness && arm.model == model)
     }
@@ -181,8 +193,8 @@ impl Baseline {
 
     /// Adds the results of cases in quarantine from the baseline that this one replaces, and returns the ids of these cases.
     /// Without them, the cases would count as new when their quarantine ends, and gates would pass whatever they lost. `side`
-    /// is the run of this baseline. Cases that the other baseline lacks because of a quarantine stay named until a run has a
-    /// score of them.
+    /// is the run of this baseline. Cases that the other baseline lacks because of a quarantine stay named until each arm of a
+    /// run that planned them has a score of them.
     pub fn keep_quarantined(&mut self, before: &Self, side: &Side) -> Vec<String> {
         let mut kept = Vec::new();
         for (id, facts) in before.cases.iter().filter(|(id, _)| side.quarantined.contains_key(*id)) {
@@ -209,17 +221,19 @@ impl Baseline {
         kept
     }
 
-    /// Returns the cases that this baseline lacks because of a quarantine, and of which the run of `side` has no score that
-    /// counts, each with the reason.
+    /// Returns the cases that this baseline lacks because of a quarantine, and of which an arm of the run of `side` that planned
+    /// them, or every arm, has no score that counts, each with the reason. One arm with a score says nothing about the others.
     fn still_lacked<'a>(&'a self, side: &'a Side) -> impl Iterator<Item = (&'a String, &'a String)> {
-        let is_scored = |arm: &Arm, id: &str| arm.cases.get(id).is_some_and(|case| !case.scores.is_empty());
-        let counts =
-            move |id: &str| !side.quarantined.contains_key(id) && side.arms.iter().any(|arm| is_scored(arm, id));
-        self.quarantined.iter().filter(move |(id, _)| !counts(id.as_str()))
+        let counts = move |id: &String| {
+            let mut planned = side.arms.iter().filter_map(|arm| arm.cases.get(id)).peekable();
+            let is_planned = planned.peek().is_some();
+            is_planned && !side.quarantined.contains_key(id) && planned.all(|case| !case.scores.is_empty())
+        };
+        self.quarantined.iter().filter(move |(id, _)| !counts(id))
     }
 
-    /// Removes the results without a score of the cases that are named as lacked: a comparison would take such a case for one
-    /// that nothing can be lost of.
+    /// Removes the results without a score of the cases that are named as lacked, from each arm: a comparison would take such a
+    /// case for one that nothing can be lost of. The scores of other arms stay, and are compared.
     fn drop_unscored_of_lacked(&mut self) {
         let named = &self.quarantined;
         for arm in &mut self.arms {
@@ -229,8 +243,8 @@ impl Baseline {
         self.cases.retain(|id, _| arms.iter().any(|arm| arm.cases.contains_key(id)));
     }
 
-    /// Returns the ids of the cases that `before` names as lacked because of a quarantine, and that this baseline neither has a
-    /// score of nor names. `side` is the run of this baseline.
+    /// Returns the ids of the cases that `before` names as lacked because of a quarantine, and that this baseline neither names
+    /// nor has scores of in each arm of `side`, its run, that planned them.
     pub fn forgotten_of(&self, before: &Self, side: &Side) -> Vec<String> {
         let lacked = before.still_lacked(side).map(|(id, _)| id);
         lacked.filter(|id| !self.quarantined.contains_key(*id)).cloned().collect()

@@ -13,8 +13,10 @@ use super::{Case, check};
 use crate::regular;
 use crate::workspace::walk::{Descend, walk};
 
-/// The size of the smallest content that is found in a file of the same name, in bytes without surrounding white space: many
-/// files have a smaller one, such as a number, without being copies.
+mod shared_by_projects;
+
+/// The size of the smallest content that is found in a file of the same name, in bytes without comments, blank lines and
+/// surrounding white space: many files have a smaller one, such as a number, without being copies.
 const MIN_NAMED_BYTES: usize = 16;
 
 /// The size of the smallest content that is found by itself, in a file of any name or within a longer text: lines such as
@@ -26,27 +28,6 @@ const MAX_SEARCHED_BYTES: u64 = 64 << 10;
 
 /// The sizes of the files that are searched for texts of kept files.
 pub const SEARCHED_BYTES: RangeInclusive<u64> = MIN_NAMED_BYTES as u64..=MAX_SEARCHED_BYTES;
-
-/// The size of the largest configuration file of [`CONFIGURATIONS`] whose content says nothing about a case.
-const MAX_CONFIGURATION_BYTES: u64 = 200;
-
-/// The names of files that have the same short content in many projects.
-const CONFIGURATIONS: [&str; 11] = [
-    ".editorconfig",
-    ".gitattributes",
-    ".gitignore",
-    ".npmrc",
-    "__init__.py",
-    "conftest.py",
-    "jsconfig.json",
-    "package.json",
-    "pytest.ini",
-    "setup.cfg",
-    "tsconfig.json",
-];
-
-/// The beginnings of the names of files that hold a licence.
-const LICENCES: [&str; 4] = ["COPYING", "LICENCE", "LICENSE", "NOTICE"];
 
 /// The files that a case keeps from its agent. A file is read when a file of its size, or a text, is compared with it.
 #[derive(Debug, Default)]
@@ -62,7 +43,9 @@ type Place = (usize, usize);
 /// The role of a kept path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Role {
-    /// The case's own file, a script of the demo agent, or a solution that is one file.
+    /// The case's own file.
+    Case,
+    /// A script of the demo agent, or a solution that is one file.
     Own,
     /// The hidden folder, or a solution that is a folder, with its name.
     Folder(OsString),
@@ -78,6 +61,8 @@ pub struct KeptFiles {
     files: Vec<KeptFile>,
     /// Positions in `files`, by size in bytes.
     of_size: HashMap<u64, Vec<usize>>,
+    /// Positions in `files`, by path in the folder.
+    at: HashMap<PathBuf, usize>,
 }
 
 #[derive(Debug)]
@@ -91,8 +76,8 @@ struct KeptFile {
 #[derive(Debug, Clone)]
 struct Content {
     digest: blake3::Hash,
-    /// The size without surrounding white space, at most.
-    len_trimmed: usize,
+    /// The size without comments, blank lines and surrounding white space, at most.
+    len_own: usize,
     /// The content as a text, if the file is small.
     text: Option<Text>,
 }
@@ -136,6 +121,7 @@ impl Kept {
         for path in case.kept_from_agent() {
             match path.file_name() {
                 Some(name) if path.is_dir() => files.push((Role::Folder(name.to_owned()), known.kept(path))),
+                Some(_) if path == case.file => files.push((Role::Case, known.kept(path))),
                 Some(_) => files.push((Role::Own, known.kept(path))),
                 None => {}
             }
@@ -149,7 +135,8 @@ impl Kept {
 
     /// Returns the kept files that a file at this path shows. With `alone`, the same content suffices if it is long enough, and a
     /// shorter one if the name is the same; otherwise, a file of a kept folder must lie at its path below a folder of the same
-    /// name. `digest` is called if a kept file has the size of the file.
+    /// name, and be as long, unless no workspace has a folder of this name by chance. `digest` is called if a kept file has the
+    /// size of the file.
     ///
     /// # Errors
     /// Returns the error of `digest`.
@@ -162,19 +149,30 @@ impl Kept {
     ) -> io::Result<Vec<Shown<'_>>> {
         let mut possible = Vec::new();
         for (role, kept) in &self.files {
+            if !kept.of_size.contains_key(&len) {
+                continue;
+            }
+            match role {
+                Role::Case => possible.extend(kept.of_size(len).map(|file| (kept, file, ShownBy::Own, 0))),
+                Role::Own => {
+                    possible.extend(kept.of_size(len).map(|file| (kept, file, ShownBy::Own, MIN_NAMED_BYTES)));
+                }
+                Role::Folder(folder) => {
+                    let in_place = kept.in_place(folder, path).filter(|file| file.len == len).filter_map(|file| {
+                        let least = if is_own_name(folder) { Some(0) } else { kept.least(file, MIN_NAMED_BYTES) };
+                        Some((kept, file, ShownBy::Place(&file.below), least?))
+                    });
+                    possible.extend(in_place);
+                }
+                Role::OfGrader => {}
+            }
+            if !alone || role.is_of_case() {
+                continue;
+            }
             for file in kept.of_size(len) {
-                match role {
-                    Role::Own => possible.push((kept, file, ShownBy::Own, 0)),
-                    Role::Folder(folder) if path.ends_with(Path::new(folder).join(&file.below)) => {
-                        possible.push((kept, file, ShownBy::Place(&file.below), 0));
-                    }
-                    Role::Folder(_) | Role::OfGrader => {}
-                }
-                if alone && role.can_be_alone(kept.name(file), len) {
-                    let is_named = kept.name(file) == path.file_name();
-                    let least = if is_named { MIN_NAMED_BYTES } else { MIN_ALONE_BYTES };
-                    possible.push((kept, file, ShownBy::Content, least));
-                }
+                let is_named = kept.name(file) == path.file_name();
+                let usual = if is_named { MIN_NAMED_BYTES } else { MIN_ALONE_BYTES };
+                possible.extend(kept.least(file, usual).map(|least| (kept, file, ShownBy::Content, least)));
             }
         }
         if possible.is_empty() {
@@ -182,7 +180,7 @@ impl Kept {
         }
         let digest = digest()?;
         let shown = possible.into_iter().filter(|(kept, file, _, least)| {
-            file.content(&kept.root).is_some_and(|it| it.digest == digest && it.len_trimmed >= *least)
+            file.content(&kept.root).is_some_and(|it| it.digest == digest && it.len_own >= *least)
         });
         Ok(shown.map(|(_, _, by, _)| Shown { by, len, digest }).collect())
     }
@@ -205,13 +203,13 @@ impl Kept {
         }
         let digest = blake3::hash(&text);
         let is_whole = |kept: &Text| kept.len >= MIN_NAMED_BYTES && kept.digest == digest;
-        for (number, (_, kept)) in self.files.iter().enumerate().filter(|(_, (role, _))| *role == Role::Own) {
+        for (number, (_, kept)) in self.files.iter().enumerate().filter(|(_, (role, _))| role.is_of_case()) {
             let of_case = (0..kept.files.len()).map(|file| (number, file));
             found.extend(of_case.filter(|place| self.text(*place).is_some_and(is_whole)));
         }
         let shown = found.into_iter().filter_map(|place| {
             let (role, kept, file) = self.file(place)?;
-            let by = if *role == Role::Own { ShownBy::Own } else { ShownBy::Content };
+            let by = if role.is_of_case() { ShownBy::Own } else { ShownBy::Content };
             Some(Shown { by, len: file.len, digest: file.content(&kept.root)?.digest })
         });
         shown.collect()
@@ -223,9 +221,10 @@ impl Kept {
             let mut starts: HashMap<u64, Vec<Place>> = HashMap::new();
             for (number, (role, kept)) in self.files.iter().enumerate() {
                 for (at, file) in kept.files.iter().enumerate() {
-                    let can_be_found = *role == Role::Own || role.can_be_alone(kept.name(file), file.len);
-                    let is_searched = can_be_found && SEARCHED_BYTES.contains(&file.len);
-                    let text = is_searched.then(|| file.text(&kept.root)).flatten();
+                    let least = if role.is_of_case() { Some(0) } else { kept.least(file, MIN_ALONE_BYTES) };
+                    let Some(least) = least.filter(|_| SEARCHED_BYTES.contains(&file.len)) else { continue };
+                    let content = file.content(&kept.root).filter(|content| content.len_own >= least);
+                    let text = content.and_then(|content| content.text.as_ref());
                     if let Some((first, _)) = text.and_then(|text| text.ends) {
                         starts.entry(first).or_default().push((number, at));
                     }
@@ -247,13 +246,15 @@ impl Kept {
 }
 
 impl Role {
-    /// Returns true if the content of a file of this role can show it by itself, whatever the place of the copy is.
-    fn can_be_alone(&self, name: Option<&OsStr>, len: u64) -> bool {
-        let name = name.unwrap_or_default().to_string_lossy();
-        let is_licence = LICENCES.iter().any(|known| name.starts_with(*known));
-        let is_configuration = len <= MAX_CONFIGURATION_BYTES && CONFIGURATIONS.contains(&&*name);
-        *self != Role::Own && !is_licence && !is_configuration
+    /// Returns true if a file of this role is the case's own: the same content shows it, whatever its name and place are.
+    fn is_of_case(&self) -> bool {
+        matches!(self, Role::Case | Role::Own)
     }
+}
+
+/// Returns true if a kept folder has a name like `app.hidden`, which no workspace has by chance, as `tests`.
+fn is_own_name(folder: &OsStr) -> bool {
+    Path::new(folder).extension().is_some()
 }
 
 impl KeptFiles {
@@ -279,12 +280,29 @@ impl KeptFiles {
     fn add(&mut self, below: PathBuf, len: u64) {
         if len > 0 {
             self.of_size.entry(len).or_default().push(self.files.len());
+            self.at.insert(below.clone(), self.files.len());
             self.files.push(KeptFile { below, len, content: OnceLock::new() });
         }
     }
 
     fn of_size(&self, len: u64) -> impl Iterator<Item = &KeptFile> {
         self.of_size.get(&len).into_iter().flatten().filter_map(|number| self.files.get(*number))
+    }
+
+    /// Returns the files that are at their path below a folder of this name in this path.
+    fn in_place(&self, folder: &OsStr, path: &Path) -> impl Iterator<Item = &KeptFile> {
+        let mut components = path.components();
+        let below = std::iter::from_fn(move || {
+            components.find(|part| part.as_os_str() == folder)?;
+            Some(components.as_path())
+        });
+        below.filter_map(move |below| self.files.get(*self.at.get(below)?))
+    }
+
+    /// Returns how much of its own a file must hold to be shown by its content, if `usual` is the least for other names.
+    fn least(&self, file: &KeptFile, usual: usize) -> Option<usize> {
+        let name = self.name(file).unwrap_or_default().to_string_lossy();
+        shared_by_projects::least(&name, file.len, usual)
     }
 
     fn name<'a>(&'a self, file: &'a KeptFile) -> Option<&'a OsStr> {
@@ -311,11 +329,13 @@ impl Content {
     fn read(path: &Path, len: u64) -> io::Result<Self> {
         if len > MAX_SEARCHED_BYTES {
             let digest = regular::digest(regular::open(path)?)?;
-            return Ok(Self { digest, len_trimmed: usize::MAX, text: None });
+            return Ok(Self { digest, len_own: usize::MAX, text: None });
         }
         let bytes = regular::read(path)?;
-        let text = Some(Text::of(&plain(&bytes)));
-        Ok(Self { digest: blake3::hash(&bytes), len_trimmed: bytes.trim_ascii().len(), text })
+        let plain = plain(&bytes);
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let len_own = shared_by_projects::len_without_comments(&name, &plain);
+        Ok(Self { digest: blake3::hash(&bytes), len_own, text: Some(Text::of(&plain)) })
     }
 }
 
@@ -381,14 +401,18 @@ mod tests {
 
     /// Returns the kept files of a case with these files in its hidden folder `app.hidden`.
     fn kept(files: &[(&str, &str)]) -> (tempfile::TempDir, Kept) {
+        kept_in("app.hidden", files)
+    }
+
+    fn kept_in(name: &str, files: &[(&str, &str)]) -> (tempfile::TempDir, Kept) {
         let folder = tempfile::tempdir().unwrap();
-        let hidden = folder.path().join("app.hidden");
+        let hidden = folder.path().join(name);
         for (below, text) in files {
             let path = hidden.join(below);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(&path, text).unwrap();
         }
-        let files = vec![(Role::Folder("app.hidden".into()), Arc::new(KeptFiles::list(&hidden)))];
+        let files = vec![(Role::Folder(name.into()), Arc::new(KeptFiles::list(&hidden)))];
         (folder, Kept { files, starts: OnceLock::new() })
     }
 
@@ -411,6 +435,33 @@ mod tests {
     }
 
     #[test]
+    fn in_a_folder_with_a_usual_name_a_place_shows_no_content_that_is_small_or_shared() {
+        let answer = ("a/tests/x.py", ANSWER);
+        let files = [("__init__.py", "\n"), ("one.txt", "1\n"), ("package.json", ANSWER), answer, ("x.py", ANSWER)];
+        let (_folder, kept) = kept_in("tests", &files);
+        for (below, text) in &files[..3] {
+            assert!(shown(&kept, &format!("tests/{below}"), text, false).is_empty(), "{below}");
+        }
+        // Each folder of the name is looked at.
+        let both = [ShownBy::Place(Path::new(answer.0)), ShownBy::Place(Path::new("x.py"))];
+        assert_eq!(shown(&kept, "y/tests/a/tests/x.py", ANSWER, false), both);
+        assert!(shown(&kept, "y/tests/b/x.py", ANSWER, false).is_empty());
+        assert!(shown(&kept, "tests", ANSWER, false).is_empty());
+    }
+
+    #[test]
+    fn a_solution_that_is_one_file_is_not_shown_by_a_small_one_but_the_case_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = [("a.patch", Role::Own), ("a.yaml", Role::Case)].map(|(name, role)| {
+            let path = folder.path().join(name);
+            fs::write(&path, "x: 1\n").unwrap();
+            (role, Arc::new(KeptFiles::list(&path)))
+        });
+        let kept = Kept { files: files.into(), starts: OnceLock::new() };
+        assert_eq!(shown(&kept, "notes.md", "x: 1\n", false), [ShownBy::Own]);
+    }
+
+    #[test]
     fn a_file_without_the_size_of_a_kept_file_is_not_read() {
         let (_folder, kept) = kept(&[("b.txt", "the expected answer\n")]);
         let read = || Err(io::Error::other("read"));
@@ -424,9 +475,16 @@ mod tests {
         let licence = "Permission is hereby granted, free of charge, to any person obtaining a copy of this software\n";
         let long = "def answer():\n    return 4711\n\n".repeat(10);
         let module = "{\"type\": \"module\"}\n";
-        let files =
-            [("LICENSE-MIT", licence), ("package.json", module), ("x/conftest.py", "import a_fixture_of_all\n")];
-        let (_folder, kept) = kept(&[files[0], files[1], files[2], ("y/conftest.py", long.as_str())]);
+        let settings = "  \"strict\": true,\n".repeat(40);
+        let commented = "# the header of a licence that every file of the project has\n\n".repeat(8);
+        let files = [
+            ("LICENSE-MIT", licence),
+            ("package.json", module),
+            ("x/conftest.py", "import a_fixture_of_all\n"),
+            ("x/empty.py", commented.as_str()),
+            ("tsconfig.json", settings.as_str()),
+        ];
+        let (_folder, kept) = kept(&[&files[..], &[("y/conftest.py", long.as_str())][..]].concat());
         for (path, text) in files {
             assert!(
                 shown(&kept, path, text, true).is_empty() && kept.shown_in_text(text.as_bytes()).is_empty(),

@@ -147,7 +147,7 @@ fn tell_lacked(baseline: &Baseline) {
     if baseline.quarantined.is_empty() {
         return;
     }
-    let lacked: Vec<String> = baseline.quarantined.iter().map(|(id, why)| format!("{id} ({why})")).collect();
+    let lacked: Vec<String> = baseline.lacked().map(|(name, why)| format!("{name} ({why})")).collect();
     super::terminal::note(format_args!(
         "note: the file has no results of {} in quarantine, so no gate can find out whether one of them is lost: {}; set the \
          baseline again from a run with their scores when the quarantine has ended",

@@ -123,6 +123,9 @@ impl GraderSpec for Permissions {
             requests: 0,
             permissions: 0,
             excess: Vec::new(),
+            others: 0,
+            in_doubt: 0,
+            had_changed_kind: false,
             calls: HashMap::new(),
             open: HashMap::new(),
             labels: Vec::new(),
@@ -158,6 +161,8 @@ struct PendingRequest {
     reply: Option<Reply>,
     /// True if the request counts as one for a permission.
     is_for_permission: bool,
+    /// True if it does not count, and its call may first have had the kind of an action.
+    is_in_doubt: bool,
 }
 
 struct PermissionsObserver {
@@ -170,6 +175,12 @@ struct PermissionsObserver {
     /// The number of requests for permissions: all but questions and approvals of plans.
     permissions: u64,
     excess: Vec<u64>,
+    /// The number of the other requests.
+    others: u64,
+    /// The number of those whose calls may first have had the kind of an action.
+    in_doubt: u64,
+    /// True if a notice says that a call first had another kind.
+    had_changed_kind: bool,
     /// The announcements of the open calls, if their requests are counted.
     calls: HashMap<String, AnnouncedCall>,
     /// Requests by call.
@@ -189,25 +200,32 @@ impl Observer for PermissionsObserver {
                 self.calls.remove(&result.call);
                 // Changes that only the request showed are in the result of its call.
                 let asked = self.open.get_mut(&result.call).filter(|_| !result.diffs.is_empty());
-                let others: Vec<u64> = asked
-                    .into_iter()
-                    .flatten()
-                    .filter_map(|asked| (!std::mem::replace(&mut asked.is_for_permission, true)).then_some(asked.seq))
-                    .collect();
+                let mut others: Vec<u64> = Vec::new();
+                for asked in asked.into_iter().flatten().filter(|asked| !asked.is_for_permission) {
+                    asked.is_for_permission = true;
+                    self.others -= 1;
+                    self.in_doubt -= u64::from(std::mem::take(&mut asked.is_in_doubt));
+                    others.push(asked.seq);
+                }
                 others.into_iter().for_each(|seq| self.add_permission(seq));
             }
             EventBody::PermissionRequest(request) => {
                 self.requests += 1;
-                let is_for_permission = is_for_permission(request, self.calls.get(&request.call));
+                let call = self.calls.get(&request.call);
+                let is_for_permission = is_for_permission(request, call);
+                let is_in_doubt = !is_for_permission && call.is_some_and(|call| call.may_have_had_other_kind);
                 if is_for_permission {
                     self.add_permission(event.seq);
                 }
+                self.others += u64::from(!is_for_permission);
+                self.in_doubt += u64::from(is_in_doubt);
                 let asked = PendingRequest {
                     request: request.request.clone(),
                     seq: event.seq,
                     options: request.options.clone(),
                     reply: None,
                     is_for_permission,
+                    is_in_doubt,
                 };
                 self.open.entry(request.call.clone()).or_default().push(asked);
             }
@@ -216,6 +234,21 @@ impl Observer for PermissionsObserver {
                 for asked in asked.filter(|asked| asked.request == response.request) {
                     asked.reply = Some(Reply::of(response, &asked.options, event.seq));
                 }
+            }
+            // The notice does not say which of the open calls it is about.
+            EventBody::Notice { code: NoticeCode::ChangedKind, .. } => {
+                self.had_changed_kind = true;
+                for (id, call) in &mut self.calls {
+                    call.may_have_had_other_kind = true;
+                    for asked in self.open.get_mut(id).into_iter().flatten() {
+                        let is_other = !asked.is_for_permission && !asked.is_in_doubt;
+                        self.in_doubt += u64::from(is_other);
+                        asked.is_in_doubt |= is_other;
+                    }
+                }
+            }
+            EventBody::Notice { code: NoticeCode::NoticesCut, .. } if self.had_changed_kind => {
+                self.in_doubt = self.others;
             }
             EventBody::Notice { action: Some(action), .. } if action.kind == ToolKind::Read => {
                 if let Some(respect) = &mut self.respect {
@@ -304,6 +337,10 @@ impl PermissionsObserver {
             let reason = format!("{} made, at most {max} allowed", plural(self.permissions, "request"));
             match &without {
                 Some(why) if self.permissions <= max => checks.unknown(format!("{reason}, and {why}")),
+                None if self.permissions <= max && self.permissions + self.in_doubt > max => checks.unknown(format!(
+                    "{reason}, without {} about a call that may first have had the kind of an action",
+                    plural(self.in_doubt, "other request")
+                )),
                 _ => checks.either(self.permissions <= max, reason, self.excess.iter().copied()),
             }
         }

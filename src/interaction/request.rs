@@ -1,6 +1,6 @@
 //! A permission request: the known facts about the call that an agent asks about, and the answers it offers.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::trace::facts::{Command, Fact, Reading, ReportedDetails};
 use crate::trace::{FileDiff, PermissionOption, PermissionRequest, ToolCall, ToolKind, view};
@@ -44,6 +44,85 @@ pub enum Subject {
 /// Code, of Gemini CLI and Copilot, and of Codex; and the name that the trace gives to a question over ACP.
 const QUESTION_TOOLS: [&str; 4] = ["askuserquestion", "askuser", "requestuserinput", "elicitationcreate"];
 
+/// Input keys of plans and of questions, in lower case and without punctuation: those of the tools of Claude Code, Codex, Gemini
+/// CLI, Qwen Code, Kimi, Copilot, OpenCode, Vibe, Cursor, Cline and Goose, and those of a question over ACP.
+const PLAN_AND_QUESTION_KEYS: [&str; 71] = [
+    "actions",
+    "allowedprompts",
+    "allowfreeform",
+    "annotations",
+    "answer",
+    "answers",
+    "autoresolutionms",
+    "background",
+    "choices",
+    "contentpreview",
+    "custom",
+    "default",
+    "description",
+    "elicitationid",
+    "explanation",
+    "followup",
+    "header",
+    "id",
+    "isother",
+    "isproject",
+    "issecret",
+    "label",
+    "launchswarm",
+    "message",
+    "metadata",
+    "mode",
+    "modeid",
+    "modeslug",
+    "multiple",
+    "multiselect",
+    "name",
+    "needsmoreexploration",
+    "option",
+    "options",
+    "originalplan",
+    "overview",
+    "phases",
+    "placeholder",
+    "plan",
+    "plancontent",
+    "planfilename",
+    "planfilepath",
+    "planid",
+    "planpath",
+    "plansummary",
+    "plantitle",
+    "preview",
+    "pushtoremote",
+    "question",
+    "questions",
+    "reason",
+    "recommendedaction",
+    "remotesessionid",
+    "remotesessiontitle",
+    "remotesessionurl",
+    "requestedschema",
+    "required",
+    "response",
+    "selected",
+    "steps",
+    "subtitle",
+    "summary",
+    "targetmodeid",
+    "teammatecount",
+    "text",
+    "thought",
+    "timeout",
+    "title",
+    "todos",
+    "toolcallid",
+    "type",
+];
+
+/// Those of these keys whose values have keys of their own: the names of fields, the texts of questions.
+const FREE_KEYS: [&str; 4] = ["annotations", "answers", "metadata", "requestedschema"];
+
 /// Input keys of the texts that an edit replaces and writes. The inputs of questions and plans have none of them.
 const EDIT_KEYS: [&str; 15] = [
     "old_string",
@@ -70,7 +149,6 @@ impl Subject {
         if shows_action {
             return Self::Call;
         }
-        let letters = |name: &str| name.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
         let name = name.map(letters).unwrap_or_default();
         match kind {
             Some(ToolKind::SwitchMode) => Self::Plan,
@@ -80,8 +158,13 @@ impl Subject {
     }
 }
 
-/// Returns true if a call does something by these details: it has the kind of an action, or shows files, changes, a command or
-/// its arguments. The known tools that ask a question or present a plan show none of these. Some of them have the kind `think`.
+/// Returns a name in lower case and without punctuation.
+fn letters(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase()
+}
+
+/// Returns true if a call does something by these details: it has the kind of an action, or shows files, changes, or an input that
+/// is not one of a plan or a question. Some of the tools that ask a question have the kind `think`.
 fn shows_action(details: &ReportedDetails<'_>) -> bool {
     use ToolKind::{Delete, Edit, Execute, Fetch, Move, Read, Search};
     matches!(details.kind, Some(Read | Edit | Delete | Move | Search | Execute | Fetch))
@@ -89,14 +172,37 @@ fn shows_action(details: &ReportedDetails<'_>) -> bool {
         || !details.written_paths().is_empty()
 }
 
-/// Returns true if an input holds a command, arguments of a command or of another tool, or the texts of an edit.
+/// Returns true if an input holds anything but what the known tools that present a plan or ask a question show.
 fn holds_action(input: &Value) -> bool {
-    let is_of_action = |key: &str| view::is_argument_key(key) || EDIT_KEYS.contains(&key);
-    let has_key = |(key, value): (&String, &Value)| is_of_action(key) && !value.is_null();
-    input.as_object().is_some_and(|map| map.iter().any(has_key))
-        || !view::commands(input).is_empty()
-        || view::has_unread_command(input)
-        || view::may_hold_command(input)
+    match input {
+        Value::Null => false,
+        Value::Bool(_) | Value::Number(_) => true,
+        Value::String(text) => !text.trim().is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(map) => map.iter().any(|(key, value)| !value.is_null() && !is_of_talk(map, key, value)),
+    }
+}
+
+/// Returns true if a key and its value in an input are those of a plan or a question.
+fn is_of_talk(input: &Map<String, Value>, key: &str, value: &Value) -> bool {
+    let letters = letters(key);
+    // A question over ACP may ask to open a page.
+    let opens_page = || input.contains_key("elicitationId") && input.get("mode").is_some_and(|mode| mode == "url");
+    (key == "url" && opens_page())
+        || (PLAN_AND_QUESTION_KEYS.contains(&letters.as_str())
+            && (FREE_KEYS.contains(&letters.as_str()) || !nests_action(value)))
+}
+
+/// Returns true if a list or an object holds a command, arguments or the texts of an edit at any depth.
+fn nests_action(value: &Value) -> bool {
+    let is_of_action = |key: &str| view::is_command_key(key) || view::is_argument_key(key) || EDIT_KEYS.contains(&key);
+    match value {
+        Value::Array(items) => items.iter().any(nests_action),
+        Value::Object(map) => {
+            map.iter().any(|(key, value)| (is_of_action(key) && !value.is_null()) || nests_action(value))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
 }
 
 /// The facts of an announced call in a trace that decide the subject of the requests about it.
@@ -105,12 +211,14 @@ pub struct AnnouncedCall {
     kind: ToolKind,
     name: Option<String>,
     shows_action: bool,
+    /// True if a notice says that an open call first had another kind, and this call was open: perhaps it is this one.
+    pub may_have_had_other_kind: bool,
 }
 
 impl AnnouncedCall {
     pub fn of(call: &ToolCall) -> Self {
         let shows_action = shows_action(&ReportedDetails::of(call, &[]));
-        Self { kind: call.kind, name: call.name.clone(), shows_action }
+        Self { kind: call.kind, name: call.name.clone(), shows_action, may_have_had_other_kind: false }
     }
 }
 
@@ -220,6 +328,13 @@ mod tests {
             json!({"plan_path": "plan.md"}),
             json!({"summary": "x", "actions": ["a"], "recommendedAction": "a"}),
             json!({"plan": "x", "command": null, "args": null}),
+            json!({"questions": [{"id": "a", "question": "Which?", "multiple": true, "options": []}]}),
+            json!({"message": "Open it?", "mode": "url", "elicitationId": "e", "url": "https://example.com"}),
+            json!({"plan_filename": "plan.md", "answers": {"Which command?": "ls"}}),
+            json!({}),
+            json!(null),
+            json!(" "),
+            json!([]),
         ] {
             let details = ReportedDetails { input: Some(&input), ..ReportedDetails::default() };
             assert!(!shows_action(&details), "{input}");
@@ -231,6 +346,15 @@ mod tests {
             json!({"question": "Which?", "old_string": "a", "new_string": "b"}),
             json!({"plan": "x", "server": "s", "tool": "t", "arguments": {"id": 5}}),
             json!({"plan": "x", "code": "rm()"}),
+            json!({"bash_command": "rm -rf src"}),
+            json!({"Command": "rm -rf src"}),
+            json!({"plan": "x", "call": {"command": "rm -rf src"}}),
+            json!({"actions": [{"run": {"command": "rm -rf src"}}]}),
+            json!({"url": "https://example.com", "mode": "url"}),
+            json!({"query": "DROP TABLE x"}),
+            json!("rm -rf src"),
+            json!(r#"{"command": "rm -rf src"}"#),
+            json!([{"command": "rm -rf src"}]),
         ] {
             let details = ReportedDetails { input: Some(&input), ..ReportedDetails::default() };
             assert!(shows_action(&details), "{input}");

@@ -75,7 +75,7 @@ pub fn baseline_table(baseline: &Baseline, look: &Look, out: &mut dyn Write) -> 
     }
     let mut blocks = vec![Block::Verdict(Meaning::Plain, text), Block::Table(table)];
     if !baseline.quarantined.is_empty() {
-        let lacked = baseline.quarantined.iter().map(|(id, why)| format!("no results of {id}: {why}"));
+        let lacked = baseline.lacked().map(|(name, why)| format!("no results of {name}: {why}"));
         blocks.push(Block::Lines(lacked.collect()));
     }
     let read: Vec<String> = baseline.read_own_case().collect();

@@ -47,6 +47,14 @@ pub struct Observed {
     other_requests: HashSet<String>,
     /// The questions and approvals of plans about each open call.
     others: BTreeMap<String, PermissionCounts>,
+    /// The calls with such requests that may first have had the kind of an action, so that the requests may be for permissions.
+    in_doubt: BTreeSet<String>,
+    /// True if a notice says that a call first had another kind.
+    had_changed_kind: bool,
+    /// True if such notices are missing, so that each question and each plan may be about such a call.
+    lacks_changed_kinds: bool,
+    /// True if the agent asked a question or presented a plan.
+    has_others: bool,
     /// The number of prompts that the trace shows, those without a message of their own included.
     pub prompts: usize,
     /// The stop event.
@@ -116,7 +124,13 @@ impl Observed {
             _ => {}
         }
         match &event.body {
-            Body::Notice { lost: Some(Lost::Line | Lost::Call), .. } => self.lacks_calls = true,
+            Body::Notice { code: NoticeCode::NoticesCut, .. } => self.lacks_changed_kinds |= self.had_changed_kind,
+            Body::Notice { lost: Some(Lost::Line | Lost::Call), code, .. } => {
+                self.lacks_calls = true;
+                if *code == NoticeCode::ChangedKind {
+                    self.changed_kind();
+                }
+            }
             Body::Notice { code: NoticeCode::SilentTurn, .. } => self.prompts += 1,
             Body::Message(message) if message.role == Role::User && event.parent.is_none() => {
                 self.prompts += 1;
@@ -152,6 +166,9 @@ impl Observed {
                 let others = self.others.remove(&result.call).filter(|_| !result.diffs.is_empty()).unwrap_or_default();
                 self.permissions.requested += others.requested;
                 self.permissions.rejected += others.rejected;
+                if others.requested > 0 {
+                    self.in_doubt.remove(&result.call);
+                }
             }
             Body::PermissionRequest(request) => {
                 let open = self.open.get_mut(&request.call);
@@ -160,6 +177,10 @@ impl Observed {
                 } else {
                     self.other_requests.insert(request.request.clone());
                     self.others.entry(request.call.clone()).or_default().requested += 1;
+                    self.has_others = true;
+                    if open.as_deref().is_some_and(|(_, call)| call.may_have_had_other_kind) {
+                        self.in_doubt.insert(request.call.clone());
+                    }
                 }
                 if let (Some((kind, _)), Some(asked)) = (open, &request.asked) {
                     *kind = asked.kind.unwrap_or(*kind);
@@ -185,6 +206,23 @@ impl Observed {
             }
             _ => {}
         }
+    }
+
+    /// Handles a notice that a call first had another kind, which does not say which of the open calls it is about.
+    fn changed_kind(&mut self) {
+        self.had_changed_kind = true;
+        for (id, (_, call)) in &mut self.open {
+            call.may_have_had_other_kind = true;
+            if self.others.contains_key(id) {
+                self.in_doubt.insert(id.clone());
+            }
+        }
+    }
+
+    /// Returns the counts of the requests for permissions; unknown if a question or a plan may be one.
+    fn known_permissions(&self) -> Option<PermissionCounts> {
+        let is_in_doubt = !self.in_doubt.is_empty() || (self.lacks_changed_kinds && self.has_others);
+        (!is_in_doubt).then_some(self.permissions)
     }
 
     fn answered(&mut self, response: &PermissionResponse, at_ms: u64, seq: u64) {
@@ -326,7 +364,7 @@ pub fn of(finished: &Finished, observed: &Observed) -> Metrics {
         total_tokens: value(tokens),
         cost_usd: cost.map(Amount::value),
         cost_source: usage.cost_source().map(str::to_owned),
-        permissions: seen.interaction.then_some(observed.permissions),
+        permissions: observed.known_permissions().filter(|_| seen.interaction),
         lower_bounds: all.filter(|(_, is_exact)| !is_exact).map(|(measure, _)| measure).collect(),
     }
 }

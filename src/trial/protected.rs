@@ -102,15 +102,44 @@ fn touched(
     Ok(found.into_iter().map(|(path, how)| (path.to_owned(), how)).collect())
 }
 
+/// Adds a warning about further protected files, if there are any.
+fn with_more(mut warnings: Vec<Warning>, more: u64) -> Vec<Warning> {
+    warnings.extend((more > 0).then_some(Warning::ProtectedFiles { more }));
+    warnings
+}
+
+/// Returns the number of the protected files that are not named.
+fn unnamed(warnings: &[Warning]) -> u64 {
+    let more = warnings.iter().filter_map(|warning| match warning {
+        Warning::ProtectedFiles { more } => Some(*more),
+        _ => None,
+    });
+    more.max().unwrap_or(0)
+}
+
+/// Returns false for a warning of a newer version, which must not be left out.
+fn is_read(warning: &Warning) -> bool {
+    !matches!(warning, Warning::Unknown(_))
+}
+
+/// Returns the warnings about protected files of two sources in order, each once and up to the maximum.
+pub(super) fn joined(first: Vec<Warning>, second: Vec<Warning>) -> Vec<Warning> {
+    let more = unnamed(&first).max(unnamed(&second));
+    let mut all: Vec<Warning> = first.into_iter().chain(second).collect();
+    all.retain(|warning| !matches!(warning, Warning::ProtectedFiles { .. }));
+    all.sort_by_cached_key(Warning::to_string);
+    all.dedup();
+    all.sort_by_key(is_read);
+    let over = all.len().saturating_sub(MAX_NAMED_FILES);
+    all.truncate(MAX_NAMED_FILES);
+    with_more(all, more.max(over as u64))
+}
+
 /// Returns a warning for each restored file, up to the maximum.
 fn restored_warnings(case: &Workspace, found: &[(PathBuf, FileChangeKind)]) -> Vec<Warning> {
     let named = found.iter().take(MAX_NAMED_FILES);
-    let mut warnings: Vec<Warning> =
-        named.map(|(path, how)| restored_warning(case, how.as_change(), &path.to_string_lossy())).collect();
-    if found.len() > MAX_NAMED_FILES {
-        warnings.push(Warning::ProtectedFiles { more: (found.len() - MAX_NAMED_FILES) as u64 });
-    }
-    warnings
+    let named = named.map(|(path, how)| restored_warning(case, how.as_change(), &path.to_string_lossy()));
+    with_more(named.collect(), found.len().saturating_sub(MAX_NAMED_FILES) as u64)
 }
 
 /// The protected files of a workspace as the graders find them, copied, so that what their commands change can be put back.
@@ -355,7 +384,7 @@ fn restored_warning(case: &Workspace, change: FileChange, path: &str) -> Warning
     Warning::ProtectedFile { path: path.to_owned(), change, put_back: true, fails: case.protect_strict }
 }
 
-/// Returns warnings about files that are protected now, from an earlier result and the stored change.
+/// Returns warnings about files that are protected now, from an earlier result and the stored change, up to the maximum.
 pub(super) fn touched_before(case: &Workspace, change: Option<&Change>, warnings: &[Warning]) -> Vec<Warning> {
     let is_protected = |path: &str| is_protected(&case.protect, path);
     // Ignored files are in no patch, so only the earlier result mentions them.
@@ -372,15 +401,26 @@ pub(super) fn touched_before(case: &Workspace, change: Option<&Change>, warnings
             *fails = case.protect_strict;
         }
     }
-    for (path, change) in change.iter().flat_map(|change| change.files()).filter(|(path, _)| is_protected(path)) {
-        let is_reported = touched.iter().any(|warning| {
-            matches!(warning, Warning::ProtectedFile { path: reported, change: how, .. } if reported == path && *how == change)
-        });
-        if !is_reported {
-            touched.push(restored_warning(case, change, path));
-        }
-    }
-    touched
+    // If none of the files that the earlier result names is protected now, neither are those that it does not name.
+    let more = if touched.is_empty() { 0 } else { unnamed(warnings) };
+    let reported: BTreeSet<(&str, &str)> = warnings
+        .iter()
+        .filter_map(|warning| match warning {
+            Warning::ProtectedFile { path, change, .. } => Some((path.as_str(), change.word())),
+            _ => None,
+        })
+        .collect();
+    let files = change.iter().flat_map(|change| change.files());
+    let others = files.filter(|(path, how)| !reported.contains(&(*path, how.word())) && is_protected(path));
+    let others: Vec<(&str, FileChange)> = others.collect();
+    // The files that the earlier result does not name may be those of the change.
+    let count = (touched.len() as u64).saturating_add(more.max(others.len() as u64));
+    touched.sort_by_key(is_read);
+    let room = MAX_NAMED_FILES.saturating_sub(touched.len());
+    touched.truncate(MAX_NAMED_FILES);
+    touched.extend(others.into_iter().take(room).map(|(path, how)| restored_warning(case, how, path)));
+    let more = count.saturating_sub(touched.len() as u64);
+    with_more(touched, more)
 }
 
 /// Returns true if one of the globs protects a path.

@@ -70,10 +70,7 @@ pub(super) async fn rebuilt(
     }
     let warnings = stored.warnings();
     let recorded = stored.earlier.as_ref().and_then(|earlier| earlier.beside_patch.as_ref());
-    let mut touched = put_back;
-    touched.extend(protected::touched_before(&case.workspace, None, warnings));
-    touched.sort_by_cached_key(Warning::to_string);
-    touched.dedup();
+    let touched = protected::joined(put_back, protected::touched_before(&case.workspace, None, warnings));
     let mut lost = workspace_gaps::of_rebuilt(warnings, recorded, &unknown, ignored_bytes);
     let is_known = workspace_gaps::lie_in_known_places(warnings, &unknown) && stored.doubt.is_none();
     may_differ.all = may_differ.all.filter(|_| is_known);

@@ -381,6 +381,42 @@ fn a_case_stays_named_until_a_run_has_a_score_of_it() {
 }
 
 #[test]
+fn a_case_stays_named_until_each_arm_has_a_score_of_it() {
+    let project = Project::new();
+    let run = |name: &str, of_q: [&str; 2], quarantine: bool| {
+        let run = Stored::new(name).case("a", "m1", "pp").case("a", "m2", "pp");
+        let change = |it: &mut serde_json::Value| {
+            if it["id"] == "q" {
+                it["kind"] = "regression".into();
+            }
+            if quarantine && it["id"] == "q" {
+                it["quarantine"] = json!({"until": "2999-01-01", "why": "a proxy"});
+            }
+        };
+        run.case("q", "m1", of_q[0]).case("q", "m2", of_q[1]).cases(change).write(&project, 0);
+    };
+    run("first", ["pp", "ff"], true);
+    project.evals(&["baseline", "set", "first"]).exits(0).says("1 case in quarantine").says("lost: q (it is in");
+    run("crashed", ["pp", "cc"], false);
+    let set = || project.evals(&["baseline", "set", "crashed"]).exits(0);
+    set().says("the file has no results of 1 case in quarantine").says("lost: q of agent / m2 (it is in quarantine");
+    project.evals(&["baseline", "show"]).exits(0).says("no results of q of agent / m2: it is in quarantine");
+    run("lost", ["pp", "ff"], false);
+    let gated = project.evals(&["compare", "lost", "--gate"]).exits(3);
+    gated.says("not passing now, and unknown whether that is new").says("q (0/2)");
+    // The score of the other arm counts.
+    run("lost-too", ["ff", "pp"], false);
+    project.evals(&["compare", "lost-too", "--gate"]).exits(1);
+    let replaced = project.evals(&["baseline", "set", "crashed", "--replace"]).exits(0);
+    replaced.says("the file that was replaced named 1 case without results because of a quarantine").says("lost: q");
+    // With a score of each arm, nothing is lacked.
+    project.evals(&["baseline", "set", "first", "--replace"]).exits(0);
+    set();
+    project.evals(&["baseline", "set", "lost"]).exits(0);
+    assert!(!project.read("cases/baseline.json").contains("quarantined"));
+}
+
+#[test]
 fn an_arm_of_which_all_cases_were_in_quarantine_passes_the_gate_if_they_pass() {
     let project = Project::new();
     let run = |name: &str, of_q: &str, quarantine: bool| {

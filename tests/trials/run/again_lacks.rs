@@ -42,6 +42,23 @@ fn what_is_known_of_protected_files_stays_known_without_a_workspace() {
 }
 
 #[test]
+fn at_most_twenty_protected_files_are_named_again_and_the_others_counted() {
+    let project = project("for n in $(seq 10 34); do echo evil > tests/$n; done; echo fine > src");
+    project.write("cases/fix/tests/x", "right\n");
+    project.case("a", "workspace: {copy: fix, protect: [tests/**]}\ngraders: [{output: {equals: ok}}]", "");
+    for keep in ["always", "never"] {
+        let run = run(&project, keep, 0);
+        let report = grade(&project, &run, &[], 0);
+        let warnings = only(&report)["warnings"].as_array().unwrap().clone();
+        let of = |code: &str| warnings.iter().filter(|it| it["code"] == code).cloned().collect::<Vec<Value>>();
+        assert_eq!(of("protected_file").len(), 20, "{keep}: {report}");
+        let more: Vec<Value> = of("protected_files").iter().map(|it| it["more"].clone()).collect();
+        assert_eq!(more, [5], "{keep}: {report}");
+        std::fs::remove_dir_all(project.path(".evals")).unwrap();
+    }
+}
+
+#[test]
 fn a_script_of_several_grades_does_not_shift_the_graders_behind_it() {
     let project = project("mkdir -p target; echo built > target/out");
     project.write("cases/fix/.gitignore", "target/\n");

@@ -77,11 +77,15 @@ fn a_copy_of_a_case_without_hidden_files_is_found_in_a_skill() {
 #[test]
 fn files_that_many_projects_share_are_no_answers() {
     let project = project("hidden: h", "  without: {}\n  with: {skills: [../skills/s]}\n");
+    let header = "# Licensed under the licence of which each file has this header\n".repeat(9);
+    let requirements = "pytest==8.0.0\n".repeat(20);
     skill(&project, "s", "");
     let files = [
         ("package.json", "{\"type\": \"module\"}\n"),
         ("LICENSE", "Permission is hereby granted, free of charge, to any person obtaining a copy of this software\n"),
         ("tests/__init__.py", "from __future__ import annotations\n"),
+        ("tests/data/__init__.py", header.as_str()),
+        ("requirements-dev.txt", requirements.as_str()),
     ];
     for (path, text) in files {
         project.write(&format!("cases/h/{path}"), text);
@@ -89,8 +93,24 @@ fn files_that_many_projects_share_are_no_answers() {
     }
     project.write("cases/h/a.py", "from __future__ import annotations\n");
     project.write("skills/s/scripts/b.py", "from __future__ import annotations\n");
+    project.write("skills/s/scripts/c.py", &format!("{header}print(1)\n"));
     run(&project);
     assert_eq!(shown(&project, "with"), Value::Null);
+}
+
+#[test]
+fn a_hidden_folder_with_the_name_of_a_folder_of_the_workspace_shows_no_trivial_file_there() {
+    let files = r#"{tests/__init__.py: "\n", tests/b/one.txt: "1\n", tests/c/t.txt: "a whole answer\nof two lines"}"#;
+    let keys = format!("hidden: tests\nworkspace: {{files: {files}}}");
+    for (answer, expected) in [(None, Value::Null), (Some("a whole answer\nof two lines"), json!(["tests/c/t.txt"]))] {
+        let project = project(&keys, "  without: {}\n  with: {skills: [../skills/s]}\n");
+        skill(&project, "s", "");
+        project.write("cases/tests/__init__.py", "\n");
+        project.write("cases/tests/b/one.txt", "1\n");
+        answer.into_iter().for_each(|text| project.write("cases/tests/c/t.txt", text));
+        run(&project);
+        assert_eq!(shown(&project, "without"), expected);
+    }
 }
 
 #[test]

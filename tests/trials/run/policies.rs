@@ -957,8 +957,12 @@ fn an_action_that_calls_itself_a_plan_or_a_question_is_a_permission() {
         ({'kind': 'other'}, {'kind': 'switch_mode', 'rawInput': {'plan': 'x', 'command': 'rm -rf src'}}),
         ({'kind': 'other'}, {'kind': 'switch_mode', 'locations': [{'path': 'src/a'}]}),
         ({'kind': 'other'}, {'kind': 'switch_mode', 'content': [{'type': 'diff', 'path': 'src/a', 'newText': 'x'}]}),
+        ({'kind': 'switch_mode', 'rawInput': {'bash_command': 'rm -rf src'}}, {}),
+        ({'kind': 'switch_mode', 'rawInput': {'plan': 'x', 'call': {'command': 'rm -rf src'}}}, {}),
+        ({'kind': 'other'}, {'kind': 'switch_mode', 'rawInput': 'rm -rf src'}),
+        ({'kind': 'other'}, {'kind': 'switch_mode', 'rawInput': [{'command': 'rm -rf src'}]}),
     ]";
-    assert_eq!(counted(actions, 7), (json!({"requested": 8, "rejected": 8}), false));
+    assert_eq!(counted(actions, 11), (json!({"requested": 12, "rejected": 12}), false));
     let questions = "[
         ({'kind': 'switch_mode', 'rawInput': {'plan': '1. rm -rf src', 'planFilePath': '/p.md', 'allowedPrompts': [{'tool': 'Bash', 'prompt': 'run tests'}]}}, {}),
         ({'kind': 'other', 'name': 'exit_plan_mode'}, {'kind': 'switch_mode', 'rawInput': {'plan_path': 'plan.md'}}),
@@ -967,6 +971,21 @@ fn an_action_that_calls_itself_a_plan_or_a_question_is_a_permission() {
         ({'kind': 'other'}, {'name': 'ask_user', 'rawInput': {'question': 'Which?', 'choices': ['a'], 'allow_freeform': True}}),
     ]";
     assert_eq!(counted(questions, 0), (json!({"requested": 0, "rejected": 0}), true));
+}
+
+#[test]
+fn a_call_whose_kind_changes_before_its_request_is_not_known_to_be_a_plan() {
+    let project = super::services::project("");
+    let program = "call('c', title='x', kind='execute'); \
+                   call('c', 'tool_call_update', title='plan', kind='switch_mode'); \
+                   get('session/request_permission', toolCall={'toolCallId': 'c', 'title': 'plan'}, options=\
+                   [{'optionId': 'n', 'name': 'No', 'kind': 'reject_once'}, {'optionId': 'y', 'name': 'Yes', 'kind': 'allow_once'}]); \
+                   call('c', 'tool_call_update', status='failed')";
+    let keys = "interaction: auto-reject\ngraders: [{permissions: {max: 0}}]";
+    super::services::case(&project, &[program], keys);
+    let (_, result) = super::services::run(&project, &[]);
+    assert_eq!(result["grades"][0]["outcome"], "ungraded", "{result}");
+    assert_eq!(result["metrics"].get("permissions"), None, "{result}");
 }
 
 #[test]
