@@ -191,7 +191,8 @@ fn another_model_reaches_no_endpoint_when_the_model_is_enforced() {
             let ran = project.evals(&["run", "--gateway", "observe", "--model", "m1", "--enforce-model", how]);
             // `rewrite` makes the request ask for the right model where that can be done.
             let rewritten = how == "rewrite" && path == "/v1beta/models/m2%3AgenerateContent";
-            assert_eq!(ran.code, if rewritten { 0 } else { 3 }, "{how} {path} {}", ran.out);
+            // The agent does not read the answer, which holds none of a model: that is an error if the gateway has read it whole.
+            assert!(ran.code == 3 || (rewritten && ran.code == 0), "{how} {path} {}", ran.out);
             assert!(service.requests().iter().all(|it| !it.line.contains("m2") && !it.body.contains("m2")), "{path}");
         }
     }
