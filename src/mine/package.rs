@@ -180,16 +180,9 @@ pub(super) fn workspaces(tree: &Tree, folder: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn tree(files: &[(&str, &str)]) -> Tree {
-        Tree {
-            files: files.iter().map(|(path, _)| (*path).to_owned()).collect(),
-            texts: files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect(),
-        }
-    }
-
     #[test]
     fn the_package_of_changed_tests_is_found() {
-        let tree = tree(&[
+        let tree = Tree::for_test(&[
             ("package.json", r#"{"workspaces": ["web/*"]}"#),
             ("web/app/package.json", "{}"),
             ("web/app/test/fixtures/package.json", "{}"),
@@ -257,8 +250,12 @@ mod tests {
     #[test]
     fn commands_run_in_the_folder_of_the_package() {
         let files = [("package.json", r#"{"scripts": {"test": "jest"}, "devDependencies": {"jest": "1"}}"#)];
-        let mut package =
-            Package { folder: "web/a b".to_owned(), after: tree(&files), before: tree(&files), ..Package::default() };
+        let mut package = Package {
+            folder: "web/a b".to_owned(),
+            after: Tree::for_test(&files),
+            before: Tree::for_test(&files),
+            ..Package::default()
+        };
         let changed = ["web/a b/test/a.test.js", "svc/test_a.py"];
         let one = |package: &Package, given: &Given| package.recipes(&changed, &[], given).remove(0);
         let found = one(&package, &Given::default());
@@ -277,8 +274,12 @@ mod tests {
         assert_eq!(found.setup[0].depends_on, None);
         assert_eq!(found.keeps, ["web/a b/node_modules", "web/node_modules"]);
         let files = [("pom.xml", "")];
-        let package =
-            Package { folder: "jvm".to_owned(), after: tree(&files), before: tree(&files), ..Package::default() };
+        let package = Package {
+            folder: "jvm".to_owned(),
+            after: Tree::for_test(&files),
+            before: Tree::for_test(&files),
+            ..Package::default()
+        };
         let found = package.recipes(&["jvm/src/test/java/ATest.java"], &[], &Given::default()).remove(0);
         assert_eq!(found.report.as_deref(), Some("jvm/**/target/surefire-reports/*.xml"));
         assert!(found.key.starts_with("jvm: ") && found.run.starts_with("cd jvm && find . "), "{found:?}");
@@ -287,8 +288,12 @@ mod tests {
     #[test]
     fn guarded_files_of_python_begin_at_the_folder() {
         let files = [("pytest.ini", ""), ("tests/test_a.py", "")];
-        let package =
-            Package { folder: "svc".to_owned(), after: tree(&files), before: tree(&files), ..Package::default() };
+        let package = Package {
+            folder: "svc".to_owned(),
+            after: Tree::for_test(&files),
+            before: Tree::for_test(&files),
+            ..Package::default()
+        };
         let guarded = ["**/test_*.py", "svc/checks/deep.py", "other/deep.py"].map(str::to_owned);
         let found = package.recipes(&["svc/tests/test_a.py"], &guarded, &Given::default()).remove(0);
         assert!(found.run.contains("\"checks/deep.py\"") && !found.run.contains("other/deep.py"), "{}", found.run);

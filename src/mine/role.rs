@@ -424,13 +424,6 @@ fn is_declared_as_test(text: &str, place: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn tree(files: &[(&str, &str)]) -> Tree {
-        Tree {
-            files: files.iter().map(|(path, _)| (*path).to_owned()).collect(),
-            texts: files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect(),
-        }
-    }
-
     #[test]
     fn the_role_of_a_file_follows_from_its_path() {
         for (path, role) in [
@@ -521,11 +514,11 @@ mod tests {
             (vec![("t/a.t", ""), ("t/lib/helper.pm", "")], "t/lib/helper.pm", Role::Test),
             (vec![("t/helper.pm", "")], "t/helper.pm", Role::Code),
         ] {
-            let tree = tree(&files);
+            let tree = Tree::for_test(&files);
             assert_eq!(Roles::of_trees(&[&tree]).of(path), role, "{path} {files:?}");
         }
         // Code beside its test is no test.
-        let tree = tree(&[("lib/test/a.js", ""), ("lib/test/a.test.js", "")]);
+        let tree = Tree::for_test(&[("lib/test/a.js", ""), ("lib/test/a.test.js", "")]);
         assert_eq!(Roles::of_trees(&[&tree]).of("lib/test/a.js"), Role::Code);
     }
 

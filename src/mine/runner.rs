@@ -75,6 +75,14 @@ pub struct Tree {
 }
 
 impl Tree {
+    #[cfg(test)]
+    pub(super) fn for_test(files: &[(&str, &str)]) -> Self {
+        Self {
+            files: files.iter().map(|(path, _)| (*path).to_owned()).collect(),
+            texts: files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect(),
+        }
+    }
+
     /// Returns true if a file exists.
     pub fn has(&self, path: &str) -> bool {
         self.files.contains(path)
@@ -418,13 +426,6 @@ pub fn recipes(tree: &Tree, parent: &Tree, tests: &TestFiles<'_>, given: &Given)
 mod tests {
     use super::*;
 
-    fn tree(files: &[(&str, &str)]) -> Tree {
-        Tree {
-            files: files.iter().map(|(path, _)| (*path).to_owned()).collect(),
-            texts: files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect(),
-        }
-    }
-
     fn changing<'a>(changed: &'a [&'a str]) -> TestFiles<'a> {
         TestFiles { changed, guarded: &[] }
     }
@@ -493,19 +494,20 @@ mod tests {
                 "gradle",
             ),
         ] {
-            let tree = tree(&files);
+            let tree = Tree::for_test(&files);
             let found = recipes(&tree, &tree, &changing(&[changed]), &Given::default());
             let first = found.first().unwrap_or_else(|| panic!("{files:?}"));
             assert_eq!(first.runner, runner, "{files:?}");
             assert!(first.run.contains(run), "{}", first.run);
         }
-        let none = tree(&[("a.c", ""), ("test/a.c", "")]);
+        let none = Tree::for_test(&[("a.c", ""), ("test/a.c", "")]);
         assert!(recipes(&none, &none, &changing(&["test/a.c"]), &Given::default()).is_empty());
     }
 
     #[test]
     fn the_changed_tests_decide_between_languages() {
-        let tree = tree(&[("Cargo.toml", "[package]\n"), ("setup.py", ""), ("tests/test_a.py", "import pytest")]);
+        let tree =
+            Tree::for_test(&[("Cargo.toml", "[package]\n"), ("setup.py", ""), ("tests/test_a.py", "import pytest")]);
         for (path, runner) in [("tests/test_a.py", Runner::Pytest), ("tests/a.rs", Runner::Cargo)] {
             assert_eq!(recipes(&tree, &tree, &changing(&[path]), &Given::default())[0].runner, runner);
         }
@@ -513,7 +515,7 @@ mod tests {
 
     #[test]
     fn what_the_user_says_replaces_what_was_detected() {
-        let tree = tree(&[("Cargo.toml", "[package]\n"), ("tests/a.rs", "")]);
+        let tree = Tree::for_test(&[("Cargo.toml", "[package]\n"), ("tests/a.rs", "")]);
         let given = Given { test: Some("make check".to_owned()), setup: Vec::new() };
         let found = recipes(&tree, &tree, &changing(&["tests/a.rs"]), &given);
         assert_eq!((found.len(), found[0].run.as_str(), found[0].setup.is_empty()), (1, "make check", false));
@@ -525,7 +527,7 @@ mod tests {
 
     #[test]
     fn given_commands_need_the_detected_programs_and_those_that_they_name() {
-        let of_rust = tree(&[("Cargo.toml", "[package]\n"), ("tests/a.rs", "")]);
+        let of_rust = Tree::for_test(&[("Cargo.toml", "[package]\n"), ("tests/a.rs", "")]);
         let recipe = |tree: &Tree, test: &str, setup: &[&str]| {
             let setup = setup.iter().map(|line| (*line).to_owned()).collect();
             let given = Given { test: Some(test.to_owned()), setup };
@@ -535,16 +537,20 @@ mod tests {
         assert!(found.needs.is_empty(), "{found:?}");
         assert_eq!(found.programs(), ["cargo", "rustc", "make", "check", "true"]);
         assert_eq!(found.setup, [cargo::toolchains(), Step::each("true")]);
-        let found = recipe(&tree(&[("core/Cargo.toml", "")]), "cd core && X=1 /opt/run --all; sh -c 'cargo test'", &[]);
+        let found = recipe(
+            &Tree::for_test(&[("core/Cargo.toml", "")]),
+            "cd core && X=1 /opt/run --all; sh -c 'cargo test'",
+            &[],
+        );
         assert_eq!(found.programs(), ["cd", "core", "X", "1", "sh", "cargo", "test"]);
         assert_eq!(found.setup, [cargo::toolchains()]);
-        assert!(recipe(&tree(&[]), "make check", &[]).setup.is_empty());
+        assert!(recipe(&Tree::for_test(&[]), "make check", &[]).setup.is_empty());
     }
 
     #[test]
     fn manifests_below_the_top_are_named_with_the_options_that_mine_them() {
         let files = ["web/package.json", "web/a b/Cargo.toml", "web/a b/tests/a.rs", "web/test/a.js", "tests/b.js"];
-        let tree = tree(&files.map(|path| (path, "")));
+        let tree = Tree::for_test(&files.map(|path| (path, "")));
         let below = |tests: &[&str]| below_the_top(&tree, &tests.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>());
         let found = below(&["tests/b.js", "web/test/a.js"]).unwrap();
         assert!(found.contains("the manifest nearest to the tests is `web/package.json`: "), "{found}");
@@ -556,7 +562,7 @@ mod tests {
 
     #[test]
     fn deleted_tests_are_not_run() {
-        let tree = tree(&[("Cargo.toml", "[package]\n")]);
+        let tree = Tree::for_test(&[("Cargo.toml", "[package]\n")]);
         let recipe = &recipes(&tree, &tree, &changing(&["tests/a.rs"]), &Given::default())[0];
         let body = recipe.grader(&["tests/it's old.rs".to_owned()], "10m");
         assert!(body["run"].as_str().unwrap().starts_with("rm -f -- 'tests/it'\\''s old.rs' && "), "{body:?}");
