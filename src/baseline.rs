@@ -50,10 +50,10 @@ pub struct Baseline {
     /// versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub env: Option<BTreeSet<String>>,
-    /// The cases that were in quarantine and of which an arm has no results, by id, each with the reason as text. Absent if
-    /// there are none.
+    /// The cases in quarantine that files of an earlier form name here, by id, each with the reason as text: every arm without
+    /// results of such a case lacks it. Newer files name them in their arms.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub quarantined: BTreeMap<String, String>,
+    quarantined: BTreeMap<String, String>,
     /// The cases, by id.
     pub cases: BTreeMap<String, CaseFacts>,
     /// The arms whose results the baseline keeps.
@@ -87,8 +87,60 @@ pub struct BaselineArm {
     /// The harness, model and settings that produced the trials.
     #[serde(flatten)]
     pub made: MadeWith,
+    /// The cases that were in quarantine and of which the arm has no results, by id, each with the reason as text. Absent if
+    /// there are none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub quarantined: BTreeMap<String, String>,
     /// The results of the arm by case.
     pub cases: BTreeMap<String, CaseTrials>,
+}
+
+impl BaselineArm {
+    /// Returns the arm of a run with the same harness and name.
+    fn of_run<'a>(&self, side: &'a Side) -> Option<&'a Arm> {
+        side.arms.iter().find(|arm| arm.harness == self.harness && arm.column == self.model)
+    }
+
+    /// Returns the cases that the arm lacks because of a quarantine and of which the run of `side` has no score in this arm that
+    /// counts, each with the reason. A case that the run skipped or does not have is one of them.
+    fn still_lacked<'a>(&'a self, side: &'a Side) -> impl Iterator<Item = (&'a String, &'a String)> {
+        let of_run = self.of_run(side);
+        let counts = move |id: &String| {
+            let now = of_run.and_then(|arm| arm.cases.get(id));
+            !side.quarantined.contains_key(id) && now.is_some_and(|case| !case.scores.is_empty())
+        };
+        self.quarantined.iter().filter(move |(id, _)| !counts(id))
+    }
+}
+
+/// A case that arms of a baseline lack because of a quarantine.
+#[derive(Debug)]
+pub struct Lacked<'a> {
+    pub id: &'a str,
+    /// The reason as text.
+    pub why: &'a str,
+    /// The names of the arms that lack the case.
+    pub columns: Vec<String>,
+    /// True if all arms of the baseline lack the case.
+    pub is_of_all: bool,
+}
+
+impl<'a> Lacked<'a> {
+    /// Collects the cases that arms of a baseline lack, by id. `arms` is the number of its arms.
+    fn collect(arms: usize, lacked: impl Iterator<Item = (&'a BaselineArm, &'a String, &'a String)>) -> Vec<Self> {
+        let mut found: BTreeMap<&str, Self> = BTreeMap::new();
+        for (arm, id, why) in lacked {
+            let entry = found.entry(id).or_insert_with(|| Self { id, why, columns: Vec::new(), is_of_all: false });
+            entry.columns.push(column_name(&arm.harness, &arm.model));
+            entry.is_of_all = entry.columns.len() == arms;
+        }
+        found.into_values().collect()
+    }
+
+    /// Returns the id of the case, with the arms that lack it if others do not.
+    pub fn name(&self) -> String {
+        if self.is_of_all { self.id.to_owned() } else { format!("{} of {}", self.id, self.columns.join(", ")) }
+    }
 }
 
 /// The results of a baseline that another one does not have.
@@ -96,7 +148,7 @@ pub struct BaselineArm {
 pub struct Lost {
     /// The ids of the cases that the other baseline does not have.
     pub cases: Vec<String>,
-    /// The columns with scores that the other baseline does not have.
+    /// The columns with scores, or with cases that they lack because of a quarantine, that the other baseline does not have.
     pub columns: Vec<String>,
     /// The cells with scores of the other cases and columns for which the other baseline has no score.
     pub cells: Vec<String>,
@@ -118,6 +170,7 @@ impl Baseline {
                 manifest: side.harnesses.get(&arm.harness).cloned().unwrap_or_default(),
                 model: arm.column.clone(),
                 made: arm.made.clone(),
+                quarantined: BTreeMap::new(),
                 cases: arm
                     .cases
                     .iter()
@@ -148,25 +201,27 @@ impl Baseline {
 
     /// Names the cases in quarantine of which an arm has no results, although its run planned them.
     fn name_quarantined(&mut self, side: &Side) {
-        let arms = &self.arms;
-        let has_results = |id: &String, arm: &Arm| {
-            arms.iter().any(|it| it.harness == arm.harness && it.model == arm.column && it.cases.contains_key(id))
-        };
-        let lacks = |id: &String| side.arms.iter().any(|arm| arm.cases.contains_key(id) && !has_results(id, arm));
-        let lacked = side.quarantined.iter().filter(|(id, _)| lacks(id));
-        self.quarantined = lacked.map(|(id, why)| (id.clone(), why.clone())).collect();
+        for arm in &mut self.arms {
+            let of_run = arm.of_run(side);
+            let is_planned = |id: &String| of_run.is_some_and(|it| it.cases.contains_key(id));
+            let lacked = side.quarantined.iter().filter(|(id, _)| is_planned(id) && !arm.cases.contains_key(*id));
+            arm.quarantined = lacked.map(|(id, why)| (id.clone(), why.clone())).collect();
+        }
     }
 
-    /// Returns the cases that are named as lacked because of a quarantine, each with the reason: their ids, with the arms that
-    /// lack the case if others have results of it.
-    pub fn lacked(&self) -> impl Iterator<Item = (String, &str)> {
-        self.quarantined.iter().map(move |(id, why)| {
-            let without = self.arms.iter().filter(|arm| !arm.cases.contains_key(id));
-            let columns: Vec<String> = without.map(|arm| column_name(&arm.harness, &arm.model)).collect();
-            let is_in_some = !columns.is_empty() && columns.len() < self.arms.len();
-            let name = if is_in_some { format!("{id} of {}", columns.join(", ")) } else { id.clone() };
-            (name, why.as_str())
-        })
+    /// Names the cases that a file of an earlier form names for all arms in each arm without results of them.
+    fn name_by_arm(&mut self) {
+        for (id, why) in std::mem::take(&mut self.quarantined) {
+            for arm in self.arms.iter_mut().filter(|arm| !arm.cases.contains_key(&id)) {
+                arm.quarantined.entry(id.clone()).or_insert_with(|| why.clone());
+            }
+        }
+    }
+
+    /// Returns the cases that arms lack because of a quarantine, by id.
+    pub fn lacked(&self) -> Vec<Lacked<'_>> {
+        let lacked = self.arms.iter().flat_map(|arm| arm.quarantined.iter().map(move |(id, why)| (arm, id, why)));
+        Lacked::collect(self.arms.len(), lacked)
     }
 
     fn arm(&self, harness: &str, model: &str) -> Option<&BaselineArm> {
@@ -193,8 +248,8 @@ impl Baseline {
 
     /// Adds the results of cases in quarantine from the baseline that this one replaces, and returns the ids of these cases.
     /// Without them, the cases would count as new when their quarantine ends, and gates would pass whatever they lost. `side`
-    /// is the run of this baseline. Cases that the other baseline lacks because of a quarantine stay named until each arm of a
-    /// run that planned them has a score of them.
+    /// is the run of this baseline. A case that an arm of the other baseline lacks because of a quarantine stays named in this
+    /// arm until a run has a score of it there.
     pub fn keep_quarantined(&mut self, before: &Self, side: &Side) -> Vec<String> {
         let mut kept = Vec::new();
         for (id, facts) in before.cases.iter().filter(|(id, _)| side.quarantined.contains_key(*id)) {
@@ -213,41 +268,38 @@ impl Baseline {
             }
         }
         self.name_quarantined(side);
-        for (id, why) in before.still_lacked(side) {
-            self.quarantined.entry(id.clone()).or_insert_with(|| why.clone());
+        for arm in &mut self.arms {
+            let was = before.arm(&arm.harness, &arm.model);
+            for (id, why) in was.into_iter().flat_map(|was| was.still_lacked(side)) {
+                arm.quarantined.entry(id.clone()).or_insert_with(|| why.clone());
+            }
         }
         self.drop_unscored_of_lacked();
         kept.retain(|id| self.cases.contains_key(id));
         kept
     }
 
-    /// Returns the cases that this baseline lacks because of a quarantine, and of which an arm of the run of `side` that planned
-    /// them, or every arm, has no score that counts, each with the reason. One arm with a score says nothing about the others.
-    fn still_lacked<'a>(&'a self, side: &'a Side) -> impl Iterator<Item = (&'a String, &'a String)> {
-        let counts = move |id: &String| {
-            let mut planned = side.arms.iter().filter_map(|arm| arm.cases.get(id)).peekable();
-            let is_planned = planned.peek().is_some();
-            is_planned && !side.quarantined.contains_key(id) && planned.all(|case| !case.scores.is_empty())
-        };
-        self.quarantined.iter().filter(move |(id, _)| !counts(id))
-    }
-
-    /// Removes the results without a score of the cases that are named as lacked, from each arm: a comparison would take such a
-    /// case for one that nothing can be lost of. The scores of other arms stay, and are compared.
+    /// Removes the results without a score of the cases that an arm lacks: a comparison would take such a case for one that
+    /// nothing can be lost of. The scores of other arms stay, and are compared.
     fn drop_unscored_of_lacked(&mut self) {
-        let named = &self.quarantined;
         for arm in &mut self.arms {
+            let named = &arm.quarantined;
             arm.cases.retain(|id, case| !case.scores.is_empty() || !named.contains_key(id));
         }
         let arms = &self.arms;
         self.cases.retain(|id, _| arms.iter().any(|arm| arm.cases.contains_key(id)));
     }
 
-    /// Returns the ids of the cases that `before` names as lacked because of a quarantine, and that this baseline neither names
-    /// nor has scores of in each arm of `side`, its run, that planned them.
-    pub fn forgotten_of(&self, before: &Self, side: &Side) -> Vec<String> {
-        let lacked = before.still_lacked(side).map(|(id, _)| id);
-        lacked.filter(|id| !self.quarantined.contains_key(*id)).cloned().collect()
+    /// Returns the cases that arms of `before` lack because of a quarantine, if this baseline neither names them in the same
+    /// arm nor has a score of them there. `side` is its run.
+    pub fn forgotten_of<'a>(&self, before: &'a Self, side: &'a Side) -> Vec<Lacked<'a>> {
+        let of_arm = |was: &'a BaselineArm| {
+            let now = self.arm(&was.harness, &was.model).map(|arm| &arm.quarantined);
+            let is_named = move |id: &String| now.is_some_and(|named| named.contains_key(id));
+            let lacked = was.still_lacked(side).filter(move |(id, _)| !is_named(id));
+            lacked.map(move |(id, why)| (was, id, why))
+        };
+        Lacked::collect(before.arms.len(), before.arms.iter().flat_map(of_arm))
     }
 
     /// Returns the results of this baseline that another one does not have.
@@ -255,7 +307,8 @@ impl Baseline {
         let has_score = |case: &CaseTrials| !case.scores.is_empty();
         let cases = self.cases.keys().filter(|id| !other.cases.contains_key(*id)).cloned().collect();
         let mut lost = Lost { cases, ..Lost::default() };
-        for arm in self.arms.iter().filter(|arm| arm.cases.values().any(has_score)) {
+        let has_names = |arm: &BaselineArm| !arm.quarantined.is_empty();
+        for arm in self.arms.iter().filter(|arm| has_names(arm) || arm.cases.values().any(has_score)) {
             let column = column_name(&arm.harness, &arm.model);
             let Some(now) = other.arm(&arm.harness, &arm.model) else {
                 lost.columns.push(column);
@@ -279,6 +332,7 @@ impl Baseline {
             cases: arm.cases.clone(),
             made: arm.made.clone(),
             quarantined: BTreeMap::new(),
+            left_out: arm.quarantined.clone(),
             skipped: BTreeSet::new(),
             same_as: BTreeMap::new(),
             lacks_skills: BTreeMap::new(),
@@ -297,7 +351,6 @@ impl Baseline {
             digests: HashMap::new(),
             interleaved: false,
             quarantined: BTreeMap::new(),
-            left_out: self.quarantined.clone(),
             prices: self.prices.clone(),
             env: self.env.clone(),
             looks: self.looks,
@@ -330,8 +383,9 @@ impl Baseline {
             let place = format!("in the same object at line {line} column {column}");
             return Err(malformed(format!("`{key}` occurs twice {place}; remove one of the two")));
         }
-        let baseline: Self = serde_json::from_value(value).map_err(|error| malformed(error.to_string()))?;
+        let mut baseline: Self = serde_json::from_value(value).map_err(|error| malformed(error.to_string()))?;
         baseline.check().map_err(malformed)?;
+        baseline.name_by_arm();
         Ok(baseline)
     }
 
@@ -389,16 +443,16 @@ impl Baseline {
         if let Some(env) = &self.env {
             let _ = writeln!(text, "  \"env\": {},", serde_json::to_string(env)?);
         }
-        if !self.quarantined.is_empty() {
-            let _ = writeln!(text, "  \"quarantined\": {{{}\n  }},", lines(&self.quarantined, "    ")?);
-        }
         let _ = writeln!(text, "  \"cases\": {{{}\n  }},", lines(&self.cases, "    ")?);
         text.push_str("  \"arms\": [");
         for (n, arm) in self.arms.iter().enumerate() {
             let comma = if n == 0 { "" } else { "," };
             let [harness, manifest, model] = [word(&arm.harness)?, word(&arm.manifest)?, word(&arm.model)?];
             let serde_json::Value::Object(made) = serde_json::to_value(&arm.made)? else { continue };
-            let made: String = made.iter().map(|(key, value)| format!("      \"{key}\": {value},\n")).collect();
+            let mut made: String = made.iter().map(|(key, value)| format!("      \"{key}\": {value},\n")).collect();
+            if !arm.quarantined.is_empty() {
+                let _ = writeln!(made, "      \"quarantined\": {{{}\n      }},", lines(&arm.quarantined, "        ")?);
+            }
             let _ = write!(
                 text,
                 "{comma}\n    {{\n      \"harness\": {harness},\n      \"manifest\": {manifest},\n      \"model\": {model},\n{made}      \"cases\": {{{}\n      }}\n    }}",

@@ -134,6 +134,17 @@ pub struct Case {
     pub known_files: Arc<KnownFiles>,
     /// The texts that an arm of an experiment adds to the prompt, and its system prompt. Empty without an arm.
     pub texts_of_arm: Vec<String>,
+    /// What the case gives its agents without the arm of an experiment. Absent without an arm.
+    pub without_arm: Option<Arc<GivenByCase>>,
+}
+
+/// What a case itself gives its agents, beside its workspace and its attachments.
+#[derive(Debug, Clone)]
+pub struct GivenByCase {
+    /// The prompts, with the system prompt.
+    pub prompts: Vec<String>,
+    /// Skills and the instruction file.
+    pub overlay: Overlay,
 }
 
 impl Case {
@@ -145,6 +156,15 @@ impl Case {
     /// Returns true if permission requests are evidence in this case, whatever the policy answers.
     pub fn wants_requests(&self) -> bool {
         self.requires.interaction == Some(true) || self.graders.iter().any(|grader| grader.kind.needs().interaction)
+    }
+
+    /// Returns what the case itself gives its agents, whatever an arm of an experiment adds or replaces.
+    pub fn given(&self) -> GivenByCase {
+        let of_case = || GivenByCase {
+            prompts: self.turns.iter().chain(&self.system_prompt).cloned().collect(),
+            overlay: self.overlay.clone(),
+        };
+        self.without_arm.as_deref().cloned().unwrap_or_else(of_case)
     }
 
     /// Returns the files and folders of the case that its agent must not see.

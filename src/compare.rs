@@ -22,6 +22,7 @@ pub mod non_inferiority;
 pub mod one_case;
 pub mod per_trial;
 pub mod power;
+pub mod result_doubts;
 pub mod self_check;
 pub mod summary;
 mod trend;
@@ -47,6 +48,7 @@ use gate::{Gate, GateRequest};
 use join::{Joined, Paired, Unpaired, join};
 use per_trial::PerTrial;
 use power::Power;
+use result_doubts::{ReadCases, ResultDoubts};
 use side::{Arm, Interner, Side};
 use summary::{ArmSummary, Ranking, rank, summaries};
 
@@ -169,11 +171,18 @@ pub struct Pair {
     /// Name of the new arm.
     pub new: String,
     /// The verdict that follows from the confidence interval. Inconclusive instead of improved or equivalent if agents of the
-    /// new arm could read files of their own case and reached a score above 0 there.
+    /// new arm could read files of their own case and reached a score above 0 there, and instead of regressed if agents of the
+    /// old arm did and the other cases show no loss.
     pub verdict: EffectVerdict,
     /// The compared cases with a score above 0 in the new arm whose agents could read files of their own case.
     #[serde(skip)]
     pub read_own_case: Vec<String>,
+    /// The compared cases with a score above 0 in the old arm whose agents could read files of their own case.
+    #[serde(skip)]
+    pub read_in_old: Vec<String>,
+    /// True if the verdict is inconclusive instead of regressed because of the cases in `read_in_old`.
+    #[serde(skip)]
+    pub is_loss_doubted: bool,
     /// The old arm's score over the compared cases.
     pub score_old: f64,
     /// The new arm's score over the compared cases.
@@ -283,11 +292,13 @@ impl Pair {
     }
 
     /// Returns the reason why the verdict is inconclusive whatever the interval is, if agents of the new arm could read files of
-    /// their own case.
+    /// their own case, or if only scores of such agents of the old arm show a loss.
     pub fn why_untrusted(&self) -> Option<String> {
-        let is_untrusted = self.verdict == EffectVerdict::Inconclusive && !self.read_own_case.is_empty();
-        let names = || some_of(&self.read_own_case, MAX_NAMED_CASES);
-        is_untrusted.then(|| format!("agents of {} could read files of their own case: {}", self.new, names()))
+        let (arm, read) =
+            if self.is_loss_doubted { (&self.old, &self.read_in_old) } else { (&self.new, &self.read_own_case) };
+        let is_untrusted = self.verdict == EffectVerdict::Inconclusive && !read.is_empty();
+        let names = || some_of(read, MAX_NAMED_CASES);
+        is_untrusted.then(|| format!("agents of {arm} could read files of their own case: {}", names()))
     }
 
     /// Returns the sentence that costs and tokens of retried trials count different attempts, if trials were retried.
@@ -415,9 +426,10 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Interner, options: &Options) -> Re
     let (mut refused, mut open, mut undecided) = (None, false, 0);
     let mut in_quarantine: Vec<&str> = Vec::new();
     let nothing_counts = pairs.iter().all(decides_nothing);
-    for of_both in pairs {
+    let joined: Vec<Joined<'_>> = pairs.iter().map(|(old, new)| join(*old, *new)).collect();
+    let doubted = ResultDoubts::of_comparison(pairs, &joined);
+    for (of_both, joined) in pairs.iter().zip(joined) {
         let ((old_side, old), (new_side, new)) = of_both;
-        let joined = join((old_side, old), (new_side, new));
         let counts = nothing_counts || !decides_nothing(of_both);
         if joined.cases.is_empty() {
             not_compared.push(NotCompared::of(old, new, &joined));
@@ -431,28 +443,32 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Interner, options: &Options) -> Re
         let level = sequential::level_of(old_side, new_side);
         let effect = effect::effect(&joined.cases, level);
         if counts {
-            let of_pair = gate::of_pair(&options.gates, (old_side, old), (new_side, new), &joined, effect.as_ref());
+            let (of_old, of_new) = ((*old_side, *old), (*new_side, *new));
+            let of_pair = gate::of_pair(&options.gates, of_old, of_new, &joined, effect.as_ref(), &doubted);
             let of_cases = gate::evidence::of_cases(options.gates.cases(), old, new, &joined);
             let quarantined: Vec<&str> = joined.quarantined().collect();
-            let of_pair = of_pair.into_iter().map(|gate| gate.without_quarantined(&quarantined));
-            gates.extend(of_pair.map(|gate| gate::own_case::of_pair(gate, &joined.cases)));
-            // The old arm has no case that the new one could lack, and no trial.
-            match joined.is_quarantined_in_old() {
-                true => in_quarantine.push(&old.name),
-                false => evidence.push(of_cases.without_quarantined(&quarantined)),
+            gates.extend(of_pair.into_iter().map(|gate| gate.without_quarantined(&quarantined)));
+            // The old arm has no trial, and no case that the new one could lack unless a named one has no score.
+            let is_lacked = joined.is_quarantined_in_old();
+            if is_lacked {
+                in_quarantine.push(&old.name);
+            }
+            if !is_lacked || coverage::cases_of_old(old, new, &joined) > 0 {
+                evidence.push(of_cases.without_quarantined(&quarantined));
             }
         }
-        let mut doubts = doubts((old_side, old), (new_side, new), &joined);
+        let mut doubts = doubts((old_side, old), (new_side, new), &joined, &doubted);
         if old_side.interleaved && old_side.run == new_side.run {
             // Trials that ran again later are in no half of the run.
             let apart = doubts::ran_apart(old, new, &joined);
             doubts.extend(apart.or_else(|| trend::trend(&joined.cases)));
         }
         let Some(effect) = effect else { continue };
-        if gate::own_case::read_in_new(&joined.cases).is_empty() {
+        let read = doubted.read_of(old, new, &joined);
+        if read.new.is_empty() {
             doubts.extend(few_differ::few_differ(&joined.cases, &effect, level, options.margin));
         }
-        done.push(pair(old, new, joined, &effect, doubts, words, level, options, &mut generator));
+        done.push(pair(old, new, joined, &effect, doubts, &read, words, level, options, &mut generator));
     }
     // If cases are only missing scores, the comparison is left open; if no case could ever have been compared,
     // it is refused.
@@ -463,7 +479,7 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Interner, options: &Options) -> Re
     let with_sides = arms_of(pairs);
     let arms: Vec<&Arm> = with_sides.iter().map(|(_, arm)| *arm).collect();
     let mut rows = summaries(&with_sides, &done);
-    let ranking = rank(&mut rows, &with_sides, &done);
+    let ranking = rank(&mut rows, &with_sides, &done, &doubted);
     let new: Vec<&str> = pairs.iter().map(|(_, (_, new))| &*new.name).collect();
     let counted: Vec<&ArmPair<'_>> = pairs.iter().filter(|pair| nothing_counts || !decides_nothing(pair)).collect();
     let counts = |arm: &Arm| counted.iter().any(|((_, old), (_, new))| old.name == arm.name || new.name == arm.name);
@@ -472,8 +488,7 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Interner, options: &Options) -> Re
         let mut asked = options.gates;
         asked.fail_under = asked.fail_under.filter(|_| counts(arm));
         let of_arm = gate::of_arm(&asked, arm).into_iter();
-        let of_arm = of_arm.map(|gate| gate.without_quarantined(&quarantined_of(arm)));
-        gates.extend(of_arm.map(|gate| gate::own_case::of_arm(gate, arm)));
+        gates.extend(of_arm.map(|gate| gate.without_quarantined(&quarantined_of(arm))));
     }
     if options.gates.any() {
         gates.extend(evidence);
@@ -482,7 +497,7 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Interner, options: &Options) -> Re
             ArmEvidence::of(arm).completed(options.gates.completed()).without_quarantined(&quarantined_of(arm))
         }));
     }
-    let gates: Vec<Gate> = gates.into_iter().map(|gate| gate::other_harness::without_other(gate, pairs)).collect();
+    let gates: Vec<Gate> = gates.into_iter().map(|gate| gate.settled(&doubted)).collect();
     let without = std::iter::repeat_n(EffectVerdict::Inconclusive, undecided);
     let verdict = EffectVerdict::of_all(done.iter().map(|pair| pair.verdict).chain(without));
     let gate = options.gates.any().then(|| Gates { verdict: gate::of_all(&gates), gates });
@@ -557,10 +572,10 @@ impl Comparison {
 
 /// Returns true if a pair decides nothing, unless all pairs are like this: no case of either arm counts, because all were
 /// skipped or are in quarantine. In a comparison within one run, the new arm suffices: it cannot do what the cases require. In
-/// a comparison of two runs, a new arm without a case has lost those of the old arm.
+/// a comparison of two runs, a new arm without a case has lost those of the old arm, also those that a baseline only names.
 fn decides_nothing(((old_side, old), (new_side, new)): &ArmPair<'_>) -> bool {
     let is_one_run = std::ptr::eq(*old_side, *new_side);
-    new.cases.is_empty() && (is_one_run || old.cases.is_empty())
+    new.cases.is_empty() && (is_one_run || old.cases.is_empty() && old.left_out.is_empty())
 }
 
 /// Returns the names of an arm's cases in quarantine.
@@ -612,19 +627,22 @@ fn pair(
     joined: Joined<'_>,
     effect: &Effect,
     doubts: Vec<Doubt>,
+    read: &ReadCases<'_>,
     words: &Interner,
     level: f64,
     options: &Options,
     generator: &mut Generator,
 ) -> Pair {
     let cases = &joined.cases;
+    let (found, verdict) =
+        (effect.verdict(level, options.margin), read.verdict(&joined, effect, level, options.margin));
+    let owned = |cases: &[&str]| cases.iter().map(|&case| case.to_owned()).collect::<Vec<_>>();
     let scores = |of: fn(&Paired<'_>) -> Option<f64>| cases.iter().filter_map(of).collect::<Vec<f64>>();
     let (before, now) = (scores(|it| it.old.score()), scores(|it| it.new.score()));
     let flipped = permutation::sign_flip(&cases.iter().map(Paired::delta).collect::<Vec<_>>(), generator);
     let trials = |of: fn(&Paired<'_>) -> usize| cases.iter().map(|case| of(case) as u64).sum();
     let counts = effect.counts;
     let without_errors = per_trial::without_errors(cases);
-    let read = gate::own_case::read_in_new(cases);
     let several_trials = cases.iter().any(|case| case.old.scores.len() > 1 || case.new.scores.len() > 1);
     let tables: Vec<Table> = cases
         .iter()
@@ -633,8 +651,10 @@ fn pair(
     Pair {
         old: old.name.clone(),
         new: new.name.clone(),
-        verdict: gate::own_case::verdict(effect.verdict(level, options.margin), &read),
-        read_own_case: read.iter().map(|&case| case.to_owned()).collect(),
+        verdict,
+        read_own_case: owned(&read.new),
+        read_in_old: owned(&read.old),
+        is_loss_doubted: found == EffectVerdict::Regressed && verdict != found,
         score_old: means::mean(&before).unwrap_or_default(),
         score_new: means::mean(&now).unwrap_or_default(),
         delta: effect.delta,

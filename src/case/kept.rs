@@ -1,5 +1,5 @@
 //! All that a case keeps from its agent, by path and content: its own file, its reference solution, its hidden files, and the
-//! programs of its graders.
+//! files of its graders.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use super::{Case, check};
+use crate::grader::Grader;
 use crate::regular;
 use crate::workspace::walk::{Descend, walk};
 
@@ -50,7 +51,9 @@ enum Role {
     /// The hidden folder, or a solution that is a folder, with its name.
     Folder(OsString),
     /// A file that a grader runs.
-    OfGrader,
+    RunByGrader,
+    /// A file that graders only read, such as an expected file or a schema.
+    ReadByGrader,
 }
 
 /// A file or a folder that cases keep from their agents, with its files. Only sizes and digests are in memory.
@@ -111,6 +114,8 @@ pub enum ShownBy<'a> {
     Place(&'a Path),
     /// It has the content of a file in a kept folder, or of a file that a grader runs.
     Content,
+    /// It has the content of a file that graders only read. The case itself may give its agent such a file, for example to copy it.
+    ContentOfRead,
 }
 
 impl Kept {
@@ -126,10 +131,13 @@ impl Kept {
                 None => {}
             }
         }
-        // An agent may have to copy a file that graders only read.
-        let that_run = case.graders.iter().map(Arc::as_ref).filter(|grader| grader.kind.spec().runs_named_files());
-        let that_run = check::files_of_graders(that_run).filter(|path| path.is_file());
-        files.extend(that_run.map(|path| (Role::OfGrader, known.kept(path))));
+        let graders = case.graders.iter().map(Arc::as_ref);
+        let (that_run, that_read): (Vec<&Grader>, Vec<&Grader>) =
+            graders.partition(|grader| grader.kind.spec().runs_named_files());
+        for (role, graders) in [(Role::RunByGrader, that_run), (Role::ReadByGrader, that_read)] {
+            let named = check::files_of_graders(graders).filter(|path| path.is_file());
+            files.extend(named.map(|path| (role.clone(), known.kept(path))));
+        }
         Self { files, starts: OnceLock::new() }
     }
 
@@ -164,7 +172,7 @@ impl Kept {
                     });
                     possible.extend(in_place);
                 }
-                Role::OfGrader => {}
+                Role::RunByGrader | Role::ReadByGrader => {}
             }
             if !alone || role.is_of_case() {
                 continue;
@@ -172,7 +180,7 @@ impl Kept {
             for file in kept.of_size(len) {
                 let is_named = kept.name(file) == path.file_name();
                 let usual = if is_named { MIN_NAMED_BYTES } else { MIN_ALONE_BYTES };
-                possible.extend(kept.least(file, usual).map(|least| (kept, file, ShownBy::Content, least)));
+                possible.extend(kept.least(file, usual).map(|least| (kept, file, role.shown_by_content(), least)));
             }
         }
         if possible.is_empty() {
@@ -209,7 +217,7 @@ impl Kept {
         }
         let shown = found.into_iter().filter_map(|place| {
             let (role, kept, file) = self.file(place)?;
-            let by = if role.is_of_case() { ShownBy::Own } else { ShownBy::Content };
+            let by = role.shown_by_content();
             Some(Shown { by, len: file.len, digest: file.content(&kept.root)?.digest })
         });
         shown.collect()
@@ -249,6 +257,15 @@ impl Role {
     /// Returns true if a file of this role is the case's own: the same content shows it, whatever its name and place are.
     fn is_of_case(&self) -> bool {
         matches!(self, Role::Case | Role::Own)
+    }
+
+    /// Returns the evidence that the content of a file of this role is.
+    fn shown_by_content<'a>(&self) -> ShownBy<'a> {
+        match self {
+            Role::Case | Role::Own => ShownBy::Own,
+            Role::Folder(_) | Role::RunByGrader => ShownBy::Content,
+            Role::ReadByGrader => ShownBy::ContentOfRead,
+        }
     }
 }
 
@@ -459,6 +476,20 @@ mod tests {
         });
         let kept = Kept { files: files.into(), starts: OnceLock::new() };
         assert_eq!(shown(&kept, "notes.md", "x: 1\n", false), [ShownBy::Own]);
+    }
+
+    #[test]
+    fn a_file_that_graders_only_read_is_shown_by_what_is_laid_and_not_by_the_workspace() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("expected.txt");
+        fs::write(&path, ANSWER).unwrap();
+        let files = vec![(Role::ReadByGrader, Arc::new(KeptFiles::list(&path)))];
+        let kept = Kept { files, starts: OnceLock::new() };
+        assert_eq!(shown(&kept, "notes.md", ANSWER, true), [ShownBy::ContentOfRead]);
+        assert!(shown(&kept, "expected.txt", ANSWER, false).is_empty());
+        let within: Vec<ShownBy<'_>> =
+            kept.shown_in_text(format!("Answer: {ANSWER}").as_bytes()).into_iter().map(|it| it.by).collect();
+        assert_eq!(within, [ShownBy::ContentOfRead]);
     }
 
     #[test]

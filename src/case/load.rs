@@ -587,6 +587,7 @@ fn ready(
         kept_files: Arc::default(),
         known_files: Arc::default(),
         texts_of_arm: Vec::new(),
+        without_arm: None,
         named_policy: None,
         file,
     }

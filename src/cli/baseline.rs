@@ -7,7 +7,7 @@ use super::beside_cases::refuse_elsewhere;
 use super::compare::{Use, comparable};
 use super::output::{self, Content};
 use super::{CliError, RunsFolder, complete};
-use crate::baseline::{self, Baseline, Lost};
+use crate::baseline::{self, Baseline, Lacked, Lost};
 use crate::compare::side::{Arm, Interner, Side};
 use crate::project;
 use crate::report::compare::baseline_table;
@@ -89,7 +89,7 @@ fn set(args: &SetArgs) -> Result<u8, CliError> {
             path
         }
     };
-    let (mut kept, mut forgotten) = (Vec::new(), Vec::new());
+    let (mut kept, mut forgotten) = (Vec::new(), Vec::<String>::new());
     if !args.replace && path.is_file() {
         let before = Baseline::read(&path)?;
         kept = baseline.keep_quarantined(&before, &side);
@@ -98,7 +98,7 @@ fn set(args: &SetArgs) -> Result<u8, CliError> {
         && let Ok(before) = Baseline::read(&path)
     {
         // A file that cannot be read may be replaced as well.
-        forgotten = baseline.forgotten_of(&before, &side);
+        forgotten = baseline.forgotten_of(&before, &side).iter().map(Lacked::name).collect();
     }
     let of_run = baseline.cases.len().saturating_sub(kept.len());
     let (cases, arms) = (plural(of_run, "case"), plural(baseline.arms.len(), "column"));
@@ -121,7 +121,7 @@ fn set(args: &SetArgs) -> Result<u8, CliError> {
             some_of(&forgotten, 20)
         ));
     }
-    tell_lacked(&baseline);
+    tell_lacked(&baseline, &side);
     let read: Vec<String> = baseline.read_own_case().collect();
     if !read.is_empty() {
         super::terminal::note(format_args!(
@@ -134,8 +134,8 @@ fn set(args: &SetArgs) -> Result<u8, CliError> {
 }
 
 /// Prints notes that name the cells without a score, and the cases of which the baseline has no results because they are in
-/// quarantine.
-fn tell_lacked(baseline: &Baseline) {
+/// quarantine, with what to do about them. `side` is its run.
+fn tell_lacked(baseline: &Baseline, side: &Side) {
     let unscored: Vec<String> = baseline.unscored().collect();
     if !unscored.is_empty() {
         super::terminal::note(format_args!(
@@ -144,15 +144,37 @@ fn tell_lacked(baseline: &Baseline) {
             some_of(&unscored, 20)
         ));
     }
-    if baseline.quarantined.is_empty() {
+    let lacked = baseline.lacked();
+    if lacked.is_empty() {
         return;
     }
-    let lacked: Vec<String> = baseline.lacked().map(|(name, why)| format!("{name} ({why})")).collect();
+    let is_skipped = |case: &&Lacked<'_>| {
+        let skips = |name: &String| side.arms.iter().any(|arm| arm.name == *name && arm.skipped.contains(case.id));
+        case.columns.iter().all(skips)
+    };
+    let (tried, gone): (Vec<&Lacked<'_>>, Vec<_>) = lacked.iter().partition(|case| side.cases.contains_key(case.id));
+    let (skipped, tried): (Vec<&Lacked<'_>>, Vec<_>) = tried.into_iter().partition(is_skipped);
+    let names = |cases: &[&Lacked<'_>]| some_of(cases.iter().map(|case| case.name()), 20);
+    let mut what_to_do = Vec::new();
+    if !tried.is_empty() {
+        let set = "set the baseline again from a run with their scores when the quarantine has ended";
+        what_to_do.push(set.to_owned());
+    }
+    let run = &baseline.run;
+    if !gone.is_empty() {
+        let names = names(&gone);
+        what_to_do.push(format!("run {run} does not have {names}: --replace drops the names of deleted cases"));
+    }
+    if !skipped.is_empty() {
+        let names = names(&skipped);
+        what_to_do.push(format!("run {run} skipped {names}: --replace drops the names of what is always skipped"));
+    }
     super::terminal::note(format_args!(
-        "note: the file has no results of {} in quarantine, so no gate can find out whether one of them is lost: {}; set the \
-         baseline again from a run with their scores when the quarantine has ended",
+        "note: the file has no results of {} in quarantine, so no gate can find out whether one of them is lost: {}; \
+         {}",
         plural(lacked.len(), "case"),
-        some_of(&lacked, 20)
+        some_of(lacked.iter().map(|case| format!("{} ({})", case.name(), case.why)), 20),
+        what_to_do.join("; ")
     ));
 }
 

@@ -1,12 +1,14 @@
 //! The effect of each axis of a matrix: one value against the first, averaged over the pairs of arms that differ only in it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
 use super::NotCompared;
+use super::doubts::Doubt;
 use super::effect::{Method, effect};
 use super::join::join;
+use super::result_doubts::ResultDoubts;
 use super::sequential::{is_comparable, level_of};
 use super::side::{Arm, Side};
 use crate::run::{ArmRecord, RunRecord};
@@ -44,6 +46,8 @@ pub struct AxisEffect {
     /// The number of pairs of arms.
     #[serde(skip)]
     pub pairs: usize,
+    /// Caveats about the scores of these cases: agents that could read files of their own case. Absent if there are none.
+    pub doubts: Option<Vec<Doubt>>,
 }
 
 /// A value of an axis whose effect is unknown.
@@ -73,6 +77,7 @@ struct Found {
 /// only in this axis are paired, case by case.
 pub fn of(side: &Side, record: &RunRecord) -> (Vec<AxisEffect>, Vec<AxisNotCompared>) {
     let (mut effects, mut not_compared) = (Vec::new(), Vec::new());
+    let doubted = ResultDoubts::of_arms(&side.arms);
     for axis in record.experiment.iter().flat_map(|experiment| &experiment.axes) {
         let Some((first, others)) = axis.labels.split_first() else { continue };
         for label in others {
@@ -89,8 +94,9 @@ pub fn of(side: &Side, record: &RunRecord) -> (Vec<AxisEffect>, Vec<AxisNotCompa
                 not_compared.push(AxisNotCompared { axis, old, new, text: why_not(side, &all, &comparable) });
                 continue;
             };
-            let pairs = comparable.len();
-            effects.push(AxisEffect { axis, old, new, delta, interval, method, p, p_holm: None, cases, pairs });
+            let (pairs, doubts) = (comparable.len(), caveats(side, &comparable, &doubted));
+            let p_holm = None;
+            effects.push(AxisEffect { axis, old, new, delta, interval, method, p, p_holm, cases, pairs, doubts });
         }
     }
     let known: Vec<f64> = effects.iter().filter_map(|effect| effect.p).collect();
@@ -110,6 +116,22 @@ fn why_not(side: &Side, all: &[(&Arm, &Arm)], comparable: &[(&Arm, &Arm)]) -> St
     let Some((old, new)) = first else { return "no two arms differ only in it".to_owned() };
     let reason = NotCompared::of(old, new, &join((side, *old), (side, *new))).text;
     format!("no case can be compared: {reason}")
+}
+
+/// Returns the caveats about the scores that an effect rests on: those of both arms of each pair, in the cases that count.
+fn caveats(side: &Side, pairs: &[(&Arm, &Arm)], doubted: &ResultDoubts) -> Option<Vec<Doubt>> {
+    let of_pair = |(old, new): &(&Arm, &Arm)| -> BTreeSet<String> {
+        join((side, *old), (side, *new)).cases.iter().map(|case| case.id.to_owned()).collect()
+    };
+    let counted = pairs.iter().map(of_pair).reduce(|all, one| &all & &one).unwrap_or_default();
+    let mut arms: Vec<&str> = Vec::new();
+    for (old, new) in pairs {
+        let names = [&*old.name, &*new.name].into_iter();
+        arms.extend(names.filter(|name| !arms.contains(name)).collect::<Vec<_>>());
+    }
+    let of_arm = |arm: &&str| doubted.caveat_of_scores(arm, |case| counted.contains(case));
+    let doubts: Vec<Doubt> = arms.iter().filter_map(of_arm).collect();
+    (!doubts.is_empty()).then_some(doubts)
 }
 
 /// Returns the effect of a single pair of arms: the one that the comparison of this pair shows.

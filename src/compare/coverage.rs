@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::join::{Joined, Reason};
+use super::join::{Joined, Reason, Unpaired};
 use super::side::Arm;
 use crate::fold::CaseTrials;
 
@@ -15,7 +15,8 @@ pub struct RestsOn {
     pub old: Trials,
     /// The new arm's trials.
     pub new: Trials,
-    /// The number of the old arm's cases, without the cases that the arm skipped.
+    /// The number of the old arm's cases, without the cases that the arm skipped. A case of which a baseline has no results
+    /// because of a quarantine counts if the new arm has no score of it.
     pub cases_of_old: usize,
     /// The number of these cases that the gate `cases` counts as covered: those with a comparable score in the new arm, and
     /// those without a score in the old arm that have one in the new arm.
@@ -48,7 +49,7 @@ impl Trials {
 impl RestsOn {
     /// Computes the evidence for a comparison of these arms.
     pub fn of(old: &Arm, new: &Arm, joined: &Joined<'_>) -> Self {
-        let cases_of_old = old.cases.len();
+        let cases_of_old = cases_of_old(old, new, joined);
         let cases = cases_of_old - missing(old, new, joined).len();
         Self { old: Trials::of(old), new: Trials::of(new), cases_of_old, cases }
     }
@@ -62,6 +63,13 @@ pub fn gained<'a>(old: &Arm, new: &Arm, joined: &'a Joined<'_>) -> Vec<&'a str> 
     gained.map(|it| &*it.case).collect()
 }
 
+/// Returns the number of cases of the old arm: those with results, and those that a baseline lacks because of a quarantine and
+/// that have no score in the new arm.
+pub fn cases_of_old(old: &Arm, new: &Arm, joined: &Joined<'_>) -> usize {
+    let is_lacked = |it: &Unpaired| it.reason == Reason::QuarantinedInOld && !is_scored(new, &it.case);
+    old.cases.len() + joined.unpaired.iter().filter(|it| is_lacked(it)).count()
+}
+
 fn is_scored(arm: &Arm, case: &str) -> bool {
     arm.cases.get(case).is_some_and(|case| !case.scores.is_empty())
 }
@@ -69,9 +77,10 @@ fn is_scored(arm: &Arm, case: &str) -> bool {
 /// Returns the cases of the old arm without a comparable score in the new one, each with the reason.
 pub fn missing<'a>(old: &Arm, new: &Arm, joined: &'a Joined<'_>) -> Vec<(&'a str, &'a str)> {
     let is_missing = |case: &str, reason: Reason| match reason {
-        Reason::OnlyInNew | Reason::QuarantinedInOld | Reason::SkippedInOld => false,
-        // A case that had no score in the old arm cannot be lost if it has one now.
-        Reason::NoScoreInOld => !is_scored(new, case),
+        Reason::OnlyInNew | Reason::SkippedInOld => false,
+        // Such a case is no gap if it has a score now: a case without a score in the old arm cannot be lost, and the gate
+        // `no-regressions` looks at one that a baseline lacks.
+        Reason::NoScoreInOld | Reason::QuarantinedInOld => !is_scored(new, case),
         Reason::OnlyInOld
         | Reason::OtherDigest
         | Reason::OtherTask
@@ -83,7 +92,7 @@ pub fn missing<'a>(old: &Arm, new: &Arm, joined: &'a Joined<'_>) -> Vec<(&'a str
         | Reason::SkippedInNew
         | Reason::NoScoreInNew => true,
     };
-    let missing =
-        joined.unpaired.iter().filter(|it| old.cases.contains_key(&it.case) && is_missing(&it.case, it.reason));
+    let is_of_old = |it: &Unpaired| old.cases.contains_key(&it.case) || it.reason == Reason::QuarantinedInOld;
+    let missing = joined.unpaired.iter().filter(|it| is_of_old(it) && is_missing(&it.case, it.reason));
     missing.map(|it| (&*it.case, &*it.text)).collect()
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::join::{Joined, Reason};
+use super::result_doubts::ResultDoubts;
 use super::side::{Arm, CaseFacts, Side};
 use crate::case::digest::may_differ_behind_links;
 use crate::fold::CaseTrials;
@@ -20,12 +21,13 @@ const MAX_NAMES: usize = 4;
 /// The maximum number of texts for one reason in a caveat.
 const REASONS: usize = 2;
 
-/// Returns the caveats of a comparison.
-pub fn doubts(old: (&Side, &Arm), new: (&Side, &Arm), joined: &Joined<'_>) -> Vec<Doubt> {
+/// Returns the caveats of a pair of arms. `doubted` lists the doubts about results of the comparison.
+pub fn doubts(old: (&Side, &Arm), new: (&Side, &Arm), joined: &Joined<'_>, doubted: &ResultDoubts) -> Vec<Doubt> {
     let mut found = Vec::new();
     found.extend(same_trials(old.0, new.0));
     found.extend(left_out(joined));
-    found.extend(of_harness(old, new));
+    found.extend(doubted.caveat_of_harness(&new.1.name));
+    found.extend(of_manifests(old, new));
     found.extend(of_judged_again(old.0, new.0, joined));
     found.extend(of_links(old.0, new.0, joined));
     found.extend(of_conditions(old.1, new.1));
@@ -41,7 +43,7 @@ pub fn doubts(old: (&Side, &Arm), new: (&Side, &Arm), joined: &Joined<'_>) -> Ve
     found.extend(of_skills_of_one(old, new, joined));
     found.extend(of_snapshots(old.1, new.1));
     found.extend([old.1, new.1].into_iter().flat_map(of_loaded));
-    found.extend([old.1, new.1].into_iter().filter_map(of_own_case));
+    found.extend([old.1, new.1].into_iter().filter_map(|arm| doubted.caveat(&arm.name)));
     found.extend(of_models(old.1, new.1));
     found.extend([old.1, new.1].into_iter().filter_map(of_another_model));
     found.extend([old.1, new.1].into_iter().flat_map(of_trials));
@@ -310,28 +312,15 @@ fn of_loaded(arm: &Arm) -> Vec<Doubt> {
     found
 }
 
-/// Returns a caveat about trials of an arm whose agents could read files of their own case. A baseline keeps their number.
-fn of_own_case(arm: &Arm) -> Option<Doubt> {
-    let trials: u64 = arm.cases.values().map(|case| case.case_in_workspace).sum();
-    let text = || {
-        let trials = plural(trials, "trial");
-        format!("{}: in {trials} the agent could read files of its own case", arm.name)
-    };
-    (trials > 0).then(|| Doubt::new(About::Loaded, text()))
-}
-
 fn again(side: &Side) -> Option<Doubt> {
     let from = side.origins.first().map(|run| format!(" from run {run}")).unwrap_or_default();
     side.graded.then(|| Doubt::new(About::Graded, format!("{} was graded again{from}, without an agent", side.run)))
 }
 
-fn of_harness(old: (&Side, &Arm), new: (&Side, &Arm)) -> Vec<Doubt> {
+/// Returns caveats about the manifest of a harness that is not the same on both sides, or that changed between the trials of one.
+fn of_manifests(old: (&Side, &Arm), new: (&Side, &Arm)) -> Vec<Doubt> {
     let digest = |(side, arm): (&Side, &Arm)| side.harnesses.get(&arm.harness).cloned();
     let mut found = Vec::new();
-    if old.1.harness != new.1.harness {
-        let text = format!("two harnesses are compared: {} before, {} now", old.1.harness, new.1.harness);
-        found.push(Doubt::new(About::OtherHarness, text));
-    }
     if old.1.harness == new.1.harness && digest(old) != digest(new) {
         found.push(Doubt::new(About::Harness, format!("the manifest of harness `{}` has changed", new.1.harness)));
     }

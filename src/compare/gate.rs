@@ -1,11 +1,15 @@
 //! Gates of a comparison or a run: margin, minimum score, maximum cost, critical cases, no regressions, and minimum shares of
 //! completed trials and compared cases.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use super::effect::Effect;
 use super::join::{Joined, Paired, Reason};
 use super::non_inferiority::not_worse_than;
+use super::result_doubts::ResultDoubts;
+use super::sequential::level_of;
 use super::side::{Arm, Side};
 use crate::fold::KnownSum;
 use crate::ids::ColumnId;
@@ -20,9 +24,8 @@ use crate::verdict::Verdict;
 
 pub mod arm;
 mod asked;
+mod doubted;
 pub mod evidence;
-pub mod other_harness;
-pub mod own_case;
 pub mod regressions;
 
 use arm::ArmEvidence;
@@ -40,6 +43,9 @@ pub struct Gate {
     /// The column of a run that the gate applies to, or `None` if it is a gate of a comparison.
     #[serde(skip)]
     pub column: Option<ColumnId>,
+    /// The cases whose results the gate rests on. `None`: all cases of the arm.
+    #[serde(skip)]
+    pub cases: Option<BTreeSet<String>>,
     /// The condition of the gate.
     pub kind: Kind,
     /// The verdict of the gate.
@@ -60,12 +66,23 @@ pub struct Gate {
 impl Gate {
     /// Makes a gate without figures.
     pub fn new(arm: String, kind: Kind, verdict: GateVerdict, text: String) -> Self {
-        Self { arm, column: None, kind, verdict, bound: None, found: None, p: None, text }
+        Self { arm, column: None, cases: None, kind, verdict, bound: None, found: None, p: None, text }
     }
 
     /// Returns the gate as one of a column of a run.
     pub fn of_column(self, column: ColumnId) -> Self {
         Self { column: Some(column), ..self }
+    }
+
+    /// Returns the gate as one of a pair of arms, which rests on the compared cases.
+    fn of_compared(self, joined: &Joined<'_>) -> Self {
+        let kind = self.kind;
+        let compared = joined.cases.iter().filter(|case| kind != Kind::Critical || case.facts.critical);
+        // A case that the baseline lacks is kept by what its agents reach now.
+        let is_lacked = |reason: Reason| kind == Kind::NoRegressions && reason == Reason::QuarantinedInOld;
+        let lacked = joined.unpaired.iter().filter(|it| is_lacked(it.reason));
+        let cases = compared.map(|case| case.id).chain(lacked.map(|it| &*it.case));
+        Self { cases: Some(cases.map(str::to_owned).collect()), ..self }
     }
 
     /// Returns the gate with the names of the cases that it leaves out because they are in quarantine. The gates on the cost
@@ -110,27 +127,48 @@ pub enum Kind {
 /// Returns the results of the gates for a pair of arms.
 pub fn of_pair(
     asked: &GateRequest,
-    (old_side, old): (&Side, &Arm),
-    (new_side, new): (&Side, &Arm),
+    old: (&Side, &Arm),
+    new: (&Side, &Arm),
     joined: &Joined<'_>,
     effect: Option<&Effect>,
+    doubts: &ResultDoubts,
 ) -> Vec<Gate> {
     if !asked.any() {
         return Vec::new();
     }
+    let gates = over_cases(asked, old, new, joined, effect, doubts);
+    let read = doubts.read_of(old.1, new.1, joined).old;
+    if read.is_empty() || of_all(&gates) != GateVerdict::Fail {
+        return gates;
+    }
+    let others = joined.without(&read);
+    let effect = super::effect::effect(&others.cases, level_of(old.0, new.0));
+    let without = over_cases(asked, old, new, &others, effect.as_ref(), doubts);
+    gates.into_iter().map(|gate| gate.settled_without(&old.1.name, &read, &without)).collect()
+}
+
+/// Returns the results of the gates for a pair of arms over the cases of `joined`.
+fn over_cases(
+    asked: &GateRequest,
+    (old_side, old): (&Side, &Arm),
+    (new_side, new): (&Side, &Arm),
+    joined: &Joined<'_>,
+    effect: Option<&Effect>,
+    doubts: &ResultDoubts,
+) -> Vec<Gate> {
     let enough = evidence::of_cases(asked.cases(), old, new, joined).verdict == GateVerdict::Pass;
     let mut gates: Vec<Gate> =
         asked.margin.iter().map(|margin| of_margin(*margin, (old, new), joined, effect, enough)).collect();
     if asked.no_regressions {
         let covered = enough.then(|| asked.cases());
-        gates.push(regressions::of_regressions((old_side, old), (new_side, new), joined, covered));
+        gates.push(regressions::of_regressions((old_side, old), (new_side, new), joined, covered, doubts));
     }
     // `no-regressions` checks critical cases itself.
     if asked.margin.is_some() || asked.fail_under.is_some() || asked.max_cost.is_some() {
         gates.extend(of_critical(new, &joined.cases));
     }
     gates.extend(of_critical_left_out(old_side, new_side, new, joined));
-    gates
+    gates.into_iter().map(|gate| gate.of_compared(joined)).collect()
 }
 
 fn of_margin(
@@ -237,10 +275,11 @@ fn of_critical_left_out(old: &Side, new: &Side, arm: &Arm, joined: &Joined<'_>) 
 
 /// Returns the results for an arm that only the old side has: none of its cases has a score in the new side.
 pub fn of_gone(asked: &GateRequest, old: &Side, arm: &Arm) -> Vec<Gate> {
-    if !asked.any() || arm.cases.is_empty() {
+    if !asked.any() || arm.cases.is_empty() && arm.left_out.is_empty() {
         return Vec::new();
     }
-    let critical = arm.cases.keys().filter(|id| old.cases.get(*id).is_some_and(|case| case.critical));
+    let all = arm.cases.keys().chain(arm.left_out.keys());
+    let critical = all.filter(|id| old.cases.get(*id).is_some_and(|case| case.critical));
     let critical: Vec<String> = critical.cloned().collect();
     let regressions = asked.no_regressions.then(|| regressions::of_gone(old, arm)).flatten();
     let gates = [Some(evidence::of_gone(asked.cases(), arm)), regressions, critical_not_compared(arm, &critical)];

@@ -105,7 +105,13 @@ pub struct Joined<'a> {
     pub unpaired: Vec<Unpaired>,
 }
 
-impl Joined<'_> {
+impl<'a> Joined<'a> {
+    /// Returns the cases of the arms without some of those that can be compared.
+    pub fn without(&self, cases: &[&str]) -> Joined<'a> {
+        let rest = self.cases.iter().filter(|case| !cases.contains(&case.id)).cloned();
+        Joined { cases: rest.collect(), unpaired: self.unpaired.clone() }
+    }
+
     /// Returns the names of the cases in quarantine.
     pub fn quarantined(&self) -> impl Iterator<Item = &str> {
         self.unpaired.iter().filter(|it| it.reason == Reason::Quarantined).map(|it| &*it.case)
@@ -122,7 +128,7 @@ impl Joined<'_> {
 /// Pairs the cases of two arms.
 pub fn join<'a>(old: (&'a Side, &'a Arm), new: (&'a Side, &'a Arm)) -> Joined<'a> {
     let quarantined: BTreeMap<&String, &String> = old.0.quarantined.iter().chain(&new.0.quarantined).collect();
-    let of_arms = old.1.cases.keys().chain(new.1.cases.keys());
+    let of_arms = old.1.cases.keys().chain(old.1.left_out.keys()).chain(new.1.cases.keys());
     let ids: BTreeSet<&String> = of_arms.filter(|id| !quarantined.contains_key(id)).collect();
     let mut joined = Joined { cases: Vec::new(), unpaired: Vec::new() };
     for (id, text) in quarantined {
@@ -146,10 +152,15 @@ fn pair<'a>(
     let (Some(before), Some(old_facts)) = (old.cases.get(id), old_side.cases.get(id)) else {
         return match old.skipped.contains(id) {
             true => no(Reason::SkippedInOld, "the old side skipped it"),
-            false if old_side.left_out.contains_key(id) => no(
-                Reason::QuarantinedInOld,
-                "the baseline has no results of it, because it was in quarantine when the baseline was set",
-            ),
+            false if old.left_out.contains_key(id) => {
+                let now = match new.cases.contains_key(id) {
+                    true => "",
+                    false if new.skipped.contains(id) => ", and the new side skipped it",
+                    false => ", and the new side does not have it",
+                };
+                let why = "the baseline has no results of it, because it was in quarantine when the baseline was set";
+                Err((Reason::QuarantinedInOld, format!("{why}{now}")))
+            }
             false => no(Reason::OnlyInNew, "only the new side has it"),
         };
     };

@@ -5,6 +5,7 @@ use super::arm_pairs;
 use super::effect::{EffectVerdict, effect};
 use super::few_differ::few_differ;
 use super::join::{Joined, Reason, join};
+use super::result_doubts::ResultDoubts;
 use super::side::{Arm, Side};
 use crate::statistics::LEVEL;
 
@@ -26,18 +27,23 @@ pub fn level_of(old: &Side, new: &Side) -> f64 {
 /// the run pairs it with if there is no baseline file. `baseline` is the baseline of the run's experiment. A verdict
 /// `equivalent` that rests on the spread of few cases is not clear. Pairs of arms without a case that more trials could make
 /// comparable do not count: an arm skipped all its cases, or none of its trials has a score, so that further trials would only
-/// be paid for. Returns `None` if there are no other pairs.
+/// be paid for. Neither do pairs that only scores of agents that could read files of their own case make clear, as further
+/// trials would make no verdict of them. Returns `None` if there are no other pairs.
 pub fn is_clear(side: &Side, baseline: Option<&str>, margin: f64) -> Option<bool> {
     let level = level(LOOKS.len() as u32);
     let (pairs, _) = arm_pairs::of_run(side, baseline);
     let has_score = |arm: &Arm| arm.cases.values().any(|case| !case.scores.is_empty());
     let pairs = pairs.into_iter().filter(|((_, old), (_, new))| has_score(old) && has_score(new));
-    let joined = pairs.map(|(old, new)| join(old, new)).filter(is_comparable);
-    let clear = joined.map(|joined| {
-        effect(&joined.cases, level).is_some_and(|it| {
-            let is_open = it.verdict(level, margin) == EffectVerdict::Inconclusive;
-            !is_open && few_differ(&joined.cases, &it, level, margin).is_none()
-        })
+    let joined = pairs.map(|(old, new)| (old.1, new.1, join(old, new))).filter(|(.., joined)| is_comparable(joined));
+    let doubted = ResultDoubts::of_arms(&side.arms);
+    let clear = joined.filter_map(|(old, new, joined)| {
+        let Some(it) = effect(&joined.cases, level) else { return Some(false) };
+        let found = it.verdict(level, margin);
+        if doubted.read_of(old, new, &joined).verdict(&joined, &it, level, margin) != found {
+            return None;
+        }
+        let is_open = found == EffectVerdict::Inconclusive;
+        Some(!is_open && few_differ(&joined.cases, &it, level, margin).is_none())
     });
     clear.reduce(|all, one| all && one)
 }
@@ -116,6 +122,27 @@ mod tests {
         let joined = join((&run, &run.arms[0]), (&run, &run.arms[1]));
         let verdict = effect(&joined.cases, level).unwrap().verdict(level, 0.05);
         assert_eq!((verdict, is_clear(&run, None, 0.05)), (EffectVerdict::Equivalent, Some(false)));
+    }
+
+    #[test]
+    fn an_arm_that_is_better_by_agents_that_could_read_their_case_needs_no_further_trials() {
+        let mut run = side(&[("h", "x", 'f'), ("h", "y", 'p'), ("h", "z", 'p')]);
+        let read = |arm: &mut Arm| arm.cases.values_mut().for_each(|case| case.case_in_workspace = 2);
+        read(&mut run.arms[1]);
+        assert_eq!(is_clear(&run, None, 0.05), Some(true), "the third arm is clear");
+        read(&mut run.arms[2]);
+        assert_eq!(is_clear(&run, None, 0.05), None);
+        // An arm that is worse nevertheless is clear.
+        let mut run = side(&[("h", "x", 'p'), ("h", "y", 'f')]);
+        let passed = run.arms[0].cases["c0"].clone();
+        run.arms[1].cases.insert("c0".to_owned(), passed);
+        read(&mut run.arms[1]);
+        assert_eq!(is_clear(&run, None, 0.05), Some(true));
+        // A loss against scores of such agents is none, unless the other cases show it.
+        read(&mut run.arms[0]);
+        assert_eq!(is_clear(&run, None, 0.05), None);
+        run.arms[0].cases.iter_mut().filter(|(id, _)| *id != "c1").for_each(|(_, case)| case.case_in_workspace = 0);
+        assert_eq!(is_clear(&run, None, 0.05), Some(true));
     }
 
     #[test]

@@ -68,9 +68,6 @@ pub struct Side {
     pub interleaved: bool,
     /// The cases that were in quarantine when the run began, with the reason as text.
     pub quarantined: BTreeMap<String, String>,
-    /// The cases of which a baseline has no results because they were in quarantine when it was set, with the reason as text.
-    /// Empty for runs.
-    pub left_out: BTreeMap<String, String>,
     /// The price table. `None` for runs and baselines of older versions.
     pub prices: Option<PriceRecord>,
     /// The names of the user's environment variables that the agents got (`--env`). `None` for baselines of older versions.
@@ -130,6 +127,9 @@ pub struct Arm {
     pub quarantined: BTreeMap<String, CaseTrials>,
     /// The model asked for. `None` if none was, and for a variant of a baseline, which does not keep it.
     pub model: Option<String>,
+    /// The cases of which a baseline has no results because they were in quarantine when it was set, with the reason as text,
+    /// without those that are in quarantine in the comparison. Empty for runs.
+    pub left_out: BTreeMap<String, String>,
     /// Cases that the arm skipped.
     pub skipped: BTreeSet<String>,
     /// Cases in which the arm's agents got the same prompts, files and settings as those of another arm of the run, by the name
@@ -308,6 +308,7 @@ impl Side {
                 details.kinds.retain(|id, _| !self.quarantined.contains_key(id));
             }
             arm.skipped.retain(|id| !self.quarantined.contains_key(id));
+            arm.left_out.retain(|id, _| !self.quarantined.contains_key(id));
         }
     }
 
@@ -342,7 +343,6 @@ impl Side {
             digests: HashMap::new(),
             interleaved: record.experiment.is_some() || record.options.aa,
             quarantined: quarantined(record),
-            left_out: BTreeMap::new(),
             prices: record.prices.clone(),
             env: Some(record.options.env.iter().cloned().collect()),
             looks: record.options.looks.as_ref().map_or(1, |looks| looks.len() as u32),

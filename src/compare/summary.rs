@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::Pair;
+use super::doubts::Doubt;
 use super::join::join;
 use super::per_trial::has_no_errors;
+use super::result_doubts::ResultDoubts;
 use super::side::{Arm, Side};
 use crate::fold::{CaseTrials, KnownSum, Scores};
 use crate::statistics::means::{IntervalMethod, mean};
@@ -99,6 +101,8 @@ pub struct Ranking {
     pub cases: usize,
     /// The arms that are compared and whose costs are all known.
     pub arms: Vec<RankedArm>,
+    /// Caveats about these scores: agents that could read files of their own case. Absent if there are none.
+    pub doubts: Option<Vec<Doubt>>,
 }
 
 /// The score and the cost of an arm, over the cases of a ranking.
@@ -167,7 +171,12 @@ fn common_cases<'a>(arms: &[(&'a Side, &'a Arm)]) -> BTreeSet<&'a str> {
 /// Ranks the arms of the pairs, each given with its side, over the cases that can be compared between all ranked arms, and adds
 /// to each of them those that dominate it. Returns `None` if fewer than two arms can be ranked, or if they completed no case in
 /// common.
-pub fn rank(rows: &mut [ArmSummary], arms: &[(&Side, &Arm)], pairs: &[Pair]) -> Option<Ranking> {
+pub fn rank(
+    rows: &mut [ArmSummary],
+    arms: &[(&Side, &Arm)],
+    pairs: &[Pair],
+    doubted: &ResultDoubts,
+) -> Option<Ranking> {
     let has_costs = |row: &ArmSummary| row.cost_per_trial().is_some_and(Amount::is_exact);
     let is_ranked = |row: &ArmSummary| row.score.is_some() && has_costs(row) && is_compared(&row.name, pairs);
     let (mut rows, arms): (Vec<&mut ArmSummary>, Vec<(&Side, &Arm)>) =
@@ -197,7 +206,13 @@ pub fn rank(rows: &mut [ArmSummary], arms: &[(&Side, &Arm)], pairs: &[Pair]) -> 
         score,
         cost_per_trial,
     };
-    Some(Ranking { cases: cases.len(), arms: arms.iter().zip(points).map(ranked).collect() })
+    let of_arms = arms.iter().filter_map(|(_, arm)| doubted.caveat_of_scores(&arm.name, |case| cases.contains(&case)));
+    let doubts: Vec<Doubt> = of_arms.collect();
+    Some(Ranking {
+        cases: cases.len(),
+        arms: arms.iter().zip(points).map(ranked).collect(),
+        doubts: (!doubts.is_empty()).then_some(doubts),
+    })
 }
 
 fn summary(arm: &Arm, calls_per_trial: Option<f64>) -> ArmSummary {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
@@ -77,7 +78,8 @@ impl Arm {
 
     /// Returns the case with the arm's settings applied.
     pub fn case(&self, case: &Case) -> Case {
-        let mut case = case.clone();
+        let given = Arc::new(case.given());
+        let mut case = Case { without_arm: Some(given), ..case.clone() };
         let layer = self.layer.clone();
         if let (Some(edit), Some(first)) = (layer.prompt, case.turns.first_mut()) {
             *first = edit.apply(first);

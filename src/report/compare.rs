@@ -74,9 +74,10 @@ pub fn baseline_table(baseline: &Baseline, look: &Look, out: &mut dyn Write) -> 
         }
     }
     let mut blocks = vec![Block::Verdict(Meaning::Plain, text), Block::Table(table)];
-    if !baseline.quarantined.is_empty() {
-        let lacked = baseline.lacked().map(|(name, why)| format!("no results of {name}: {why}"));
-        blocks.push(Block::Lines(lacked.collect()));
+    let lacked = baseline.lacked();
+    if !lacked.is_empty() {
+        let lines = lacked.iter().map(|case| format!("no results of {}: {}", case.name(), case.why));
+        blocks.push(Block::Lines(lines.collect()));
     }
     let read: Vec<String> = baseline.read_own_case().collect();
     if !read.is_empty() {

@@ -5,7 +5,8 @@ use super::cells::{Cell, Column};
 use super::problems;
 use crate::compare::coverage::Trials;
 use crate::compare::gate::arm::{ArmEvidence, CaseEvidence};
-use crate::compare::gate::{self, Gate, Kind, own_case};
+use crate::compare::gate::{self, Gate, Kind};
+use crate::compare::result_doubts::{ResultDoubt, ResultDoubts};
 use crate::fold::Tally;
 use crate::ids::CellId;
 use crate::run::RunRecord;
@@ -22,10 +23,11 @@ pub fn of_run(run: &RunRecord, cells: &[Cell], columns: &[Column]) -> Vec<Gate> 
     let mut gates: Vec<Gate> = Vec::new();
     let (quarantined, cells): (Vec<&Cell>, Vec<&Cell>) = cells.iter().partition(|cell| cell.quarantine.is_some());
     let quarantined: Vec<&CellId> = quarantined.into_iter().map(|cell| &cell.id).collect();
+    let doubts: ResultDoubts = cells.iter().filter_map(|cell| doubt(cell)).collect();
     let nothing_counts = columns.iter().all(|column| column.tally.trials == 0);
     for column in columns.iter().filter(|column| nothing_counts || column.tally.trials > 0) {
         let evidence = evidence(column, &cells);
-        let mut score = own_case::without_read(evidence.fail_under(least), &read_own_case(column, &cells));
+        let mut score = evidence.fail_under(least).settled(&doubts);
         let quarantined: Vec<&str> =
             quarantined.iter().filter(|id| id.column() == column.id).map(|id| &*id.case).collect();
         if !quarantined.is_empty() {
@@ -41,14 +43,14 @@ pub fn of_run(run: &RunRecord, cells: &[Cell], columns: &[Column]) -> Vec<Gate> 
     gates
 }
 
-fn is_of_column(cell: &Cell, column: &Column) -> bool {
-    cell.id.harness == column.id.harness && cell.id.arm == column.id.arm
+/// Returns the doubt about the results of a cell, if there is one.
+fn doubt(cell: &Cell) -> Option<ResultDoubt> {
+    let column = cell.id.column().to_string();
+    ResultDoubt::of_own_case(&column, &cell.id.case, cell.case_in_workspace, cell.score)
 }
 
-/// Returns the cases of a column with a score above 0 whose agents could read files of their own case.
-fn read_own_case<'a>(column: &Column, cells: &[&'a Cell]) -> Vec<&'a str> {
-    let read = |cell: &&&Cell| cell.case_in_workspace > 0 && cell.score.is_some_and(|score| score > 0.0);
-    cells.iter().filter(|cell| is_of_column(cell, column)).filter(read).map(|cell| &*cell.id.case).collect()
+fn is_of_column(cell: &Cell, column: &Column) -> bool {
+    cell.id.harness == column.id.harness && cell.id.arm == column.id.arm
 }
 
 /// Collects the evidence of a column from its cells that are not in quarantine.

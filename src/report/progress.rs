@@ -156,8 +156,8 @@ fn after_stage(trials: u32, decision: &StageDecision) -> String {
         StageDecision::Clear => format!("clear after {trials} of each case"),
         StageDecision::StillNotClear => format!("still not clear after {trials} of each case, the maximum"),
         StageDecision::NothingToCompare => format!(
-            "ends after {trials} of each case, as no case can be compared; if trials were errored, `evals run --resume RUN \
-             --rerun errored` runs them again and goes on"
+            "ends after {trials} of each case, as no case can be compared, or agents could read files of their own case; if \
+             trials were errored, `evals run --resume RUN --rerun errored` runs them again and goes on"
         ),
         StageDecision::GoesOn(next) => format!("not clear after {trials} of each case; going on to {next}"),
     };

@@ -78,7 +78,7 @@ pub fn schedule(record: &RunRecord) -> Schedule {
     }
 }
 
-/// Returns true if the comparison of the run is clear, or `None` if it has no case to compare.
+/// Returns true if the comparison of the run is clear, or `None` if further trials show nothing.
 fn is_clear(record: &RunRecord, results: &[TrialResult]) -> Option<bool> {
     let mut words = Interner::default();
     let mut side = Side::of_run(record);

@@ -1,7 +1,7 @@
 //! The gate on the cases of a comparison: enough cases of the old arm have a score in the new one.
 
 use super::{Gate, Kind, MAX_NAMES};
-use crate::compare::coverage::{gained, missing};
+use crate::compare::coverage::{cases_of_old, gained, missing};
 use crate::compare::join::{Joined, Reason};
 use crate::compare::side::Arm;
 use crate::judgement::tolerance;
@@ -11,7 +11,7 @@ use crate::text::{plural, some_of};
 
 /// Checks whether enough of the old arm's cases have a comparable score in the new one.
 pub fn of_cases(least: f64, old: &Arm, new: &Arm, joined: &Joined<'_>) -> Gate {
-    let (missing, all) = (missing(old, new, joined), old.cases.len());
+    let (missing, all) = (missing(old, new, joined), cases_of_old(old, new, joined));
     let share = (all > 0).then(|| (all - missing.len()) as f64 / all as f64);
     let enough = share.is_some_and(|share| tolerance::reaches(share, least));
     let verdict = if enough { GateVerdict::Pass } else { GateVerdict::Inconclusive };
@@ -30,7 +30,9 @@ pub fn of_cases(least: f64, old: &Arm, new: &Arm, joined: &Joined<'_>) -> Gate {
     let lacking = if names.is_empty() { String::new() } else { format!("; without: {}", some_of(&names, MAX_NAMES)) };
     // They are no gap, but nothing shows whether one of them is lost.
     let is_added = |reason: Reason| matches!(reason, Reason::OnlyInNew | Reason::QuarantinedInOld);
-    let added: Vec<&str> = joined.unpaired.iter().filter(|it| is_added(it.reason)).map(|it| &*it.case).collect();
+    let is_missing = |id: &str| missing.iter().any(|(case, _)| *case == id);
+    let added = joined.unpaired.iter().filter(|it| is_added(it.reason) && !is_missing(&it.case));
+    let added: Vec<&str> = added.map(|it| &*it.case).collect();
     let added = match added.is_empty() {
         true => String::new(),
         false => format!("; not compared, without results on the old side: {}", some_of(&added, MAX_NAMES)),
@@ -50,10 +52,18 @@ pub fn of_cases(least: f64, old: &Arm, new: &Arm, joined: &Joined<'_>) -> Gate {
 /// Checks an arm that only the old side has: none of its cases has a score in the new side.
 pub fn of_gone(least: f64, old: &Arm) -> Gate {
     let enough = tolerance::reaches(0.0, least);
+    let all = old.cases.len() + old.left_out.len();
+    let lacked = match old.left_out.is_empty() {
+        true => String::new(),
+        false => {
+            let names = some_of(old.left_out.keys(), MAX_NAMES);
+            format!("; without results in the baseline, because of a quarantine: {names}")
+        }
+    };
     let text = format!(
-        "only the old side has it, so 0 of its {} {} a score in the new side, {} required",
-        plural(old.cases.len(), "case"),
-        if old.cases.len() == 1 { "has" } else { "have" },
+        "only the old side has it, so 0 of its {} {} a score in the new side, {} required{lacked}",
+        plural(all, "case"),
+        if all == 1 { "has" } else { "have" },
         percent_bound(least)
     );
     let verdict = if enough { GateVerdict::Pass } else { GateVerdict::Inconclusive };

@@ -1,9 +1,10 @@
 //! The gate of a bare `--gate`: no critical or regression case that passed before fails now, and no case that passed all
 //! its trials before passes none now. It needs no statistics, so it works on few cases.
 
-use super::{Gate, Kind, MAX_NAMES, must_pass, own_case};
+use super::{Gate, Kind, MAX_NAMES, must_pass};
 use crate::case::CaseKind;
 use crate::compare::join::{Joined, Reason, Unpaired};
+use crate::compare::result_doubts::ResultDoubts;
 use crate::compare::side::{Arm, Side};
 use crate::fold::CaseTrials;
 use crate::rounding::percent_bound;
@@ -20,6 +21,10 @@ const NOT_RUN: &str = "regression, passed before and not compared";
 /// The text for cases that may have passed before their quarantine.
 const NOT_IN_BASELINE: &str = "not passing now, and unknown whether that is new, because the baseline has no results of what was \
                                in quarantine; a new baseline would have them";
+
+/// The text for cases that may have passed before their quarantine and are skipped now.
+const NOT_IN_BASELINE_AND_SKIPPED: &str =
+    "skipped now, and unknown whether passed before, because the baseline has no results of what was in quarantine";
 
 /// The outcome of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,10 +43,12 @@ enum Fate {
     /// A regression case that is not critical passed before, and is not in the new run, such as a run of a part of the suite.
     /// The gate `cases` decides how many cases may be missing.
     Absent,
+    /// The baseline has no results of the case, and the case does not pass now: it may have passed before.
+    NotInBaseline,
+    /// The baseline has no results of the case, and the arm skipped it.
+    NotInBaselineAndSkipped,
     /// The case has no score now, and the user allowed that.
     Covered,
-    /// The case does not pass now, and the baseline has no results of it because it was in quarantine: it may be lost.
-    NotInBaseline,
 }
 
 /// Checks whether a case that passed before fails now: a critical or regression case by the number of trials that must
@@ -54,6 +61,7 @@ pub fn of_regressions(
     (new_side, new): (&Side, &Arm),
     joined: &Joined<'_>,
     covered: Option<f64>,
+    doubts: &ResultDoubts,
 ) -> Gate {
     let before_and_now = |before: &CaseTrials, now: &CaseTrials| {
         let counts = |trials: &CaseTrials| {
@@ -70,11 +78,21 @@ pub fn of_regressions(
         found.push((fate(guarded, case.facts.pass, case.old, case.new), text()));
     }
     found.extend(joined.unpaired.iter().filter_map(|it| not_compared(old, new_side, it, covered.is_some())));
-    found.extend(joined.unpaired.iter().filter_map(|it| not_in_baseline((new_side, new), it)));
+    found.extend(doubts.not_in_baseline(&new.name).map(|(case, now)| {
+        let is_skipped = now.planned == 0;
+        let fate = match is_skipped {
+            _ if now.may_be_missing && covered.is_some() => Fate::Covered,
+            true => Fate::NotInBaselineAndSkipped,
+            false => Fate::NotInBaseline,
+        };
+        let text = if is_skipped { case.to_owned() } else { format!("{case} ({}/{})", now.passed, now.planned) };
+        (fate, text)
+    }));
     let of = |fate: Fate| found.iter().filter(|it| it.0 == fate).map(|it| it.1.clone()).collect::<Vec<_>>();
     let (fails, none_any_more, open) = (of(Fate::Fails), of(Fate::NoneAnyMore), of(Fate::Open));
     let (not_compared, absent, unchecked) = (of(Fate::NotCompared), of(Fate::Absent), of(Fate::Covered));
-    let not_in_baseline = of(Fate::NotInBaseline);
+    let (not_in_baseline, lacked_and_skipped) = (of(Fate::NotInBaseline), of(Fate::NotInBaselineAndSkipped));
+    let is_open = [&open, &not_compared, &not_in_baseline, &lacked_and_skipped].iter().any(|cases| !cases.is_empty());
     let compared = joined.cases.len();
     let named =
         |what: &str, cases: &[String]| (!cases.is_empty()).then(|| format!("{what}: {}", some_of(cases, MAX_NAMES)));
@@ -85,14 +103,15 @@ pub fn of_regressions(
             named("passed all trials before and none now", &none_any_more),
         ];
         (GateVerdict::Fail, parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
-    } else if !open.is_empty() || !not_compared.is_empty() || !not_in_baseline.is_empty() {
+    } else if is_open {
         let parts = [
             named("passed before, and trials without a score leave it open whether that is so now", &open),
             named(NOT_COMPARED, &not_compared),
             named(NOT_IN_BASELINE, &not_in_baseline),
+            named(NOT_IN_BASELINE_AND_SKIPPED, &lacked_and_skipped),
         ];
         (GateVerdict::Inconclusive, parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
-    } else if joined.is_quarantined_in_old() {
+    } else if joined.is_quarantined_in_old() && lacks_no_score(new, joined) {
         let names = joined.unpaired.iter().filter(|it| it.reason == Reason::QuarantinedInOld).map(|it| &it.case);
         let text =
             "the baseline has no results of this arm, because its cases were in quarantine; none of them can be lost";
@@ -112,21 +131,7 @@ pub fn of_regressions(
     let unchecked = why.and_then(|why| named(&why, &unchecked)).map(|it| format!("; {it}")).unwrap_or_default();
     let absent = named(NOT_RUN, &absent).map(|it| format!("; {it}")).unwrap_or_default();
     let text = format!("{text}{absent}{unchecked}");
-    let gate = Gate { found: Some(lost as f64), ..Gate::new(new.name.clone(), Kind::NoRegressions, verdict, text) };
-    // A case that the baseline lacks is kept by what its agents reach now.
-    let lacked = joined.unpaired.iter().filter(|it| it.reason == Reason::QuarantinedInOld).map(|it| &*it.case);
-    let read: Vec<&str> = lacked.filter(|id| new.cases.get(*id).is_some_and(own_case::is_doubtful)).collect();
-    own_case::without_read(gate, &read)
-}
-
-/// Returns the outcome of a case of which the baseline has no results because it was in quarantine. A case that cannot be lost,
-/// whatever it was before, has none.
-fn not_in_baseline((side, arm): (&Side, &Arm), case: &Unpaired) -> Option<(Fate, String)> {
-    let (facts, now) = (side.cases.get(&case.case)?, arm.cases.get(&case.case)?);
-    let guarded = is_guarded(facts.critical, facts.kind);
-    let is_kept = now.passed > 0 && (!guarded || must_pass(now.verdict(facts.pass)) == GateVerdict::Pass);
-    let text = || format!("{} ({}/{})", case.case, now.passed, now.planned());
-    (case.reason == Reason::QuarantinedInOld && !is_kept).then(|| (Fate::NotInBaseline, text()))
+    Gate { found: Some(lost as f64), ..Gate::new(new.name.clone(), Kind::NoRegressions, verdict, text) }
 }
 
 /// Returns the result for an arm that only the old side has, if a critical or regression case of it passed before.
@@ -138,6 +143,12 @@ pub fn of_gone(side: &Side, arm: &Arm) -> Option<Gate> {
     let text = || format!("{NOT_COMPARED}: {}", some_of(&names, MAX_NAMES));
     let gate = || Gate::new(arm.name.clone(), Kind::NoRegressions, GateVerdict::Inconclusive, text());
     (!names.is_empty()).then(gate)
+}
+
+/// Returns true if the new arm has a score of each case that the baseline lacks because of a quarantine.
+fn lacks_no_score(new: &Arm, joined: &Joined<'_>) -> bool {
+    let mut lacked = joined.unpaired.iter().filter(|it| it.reason == Reason::QuarantinedInOld);
+    lacked.all(|it| new.cases.get(&it.case).is_some_and(|case| !case.scores.is_empty()))
 }
 
 fn passed_before(pass: PassTrials, old: &CaseTrials) -> bool {

@@ -8,6 +8,7 @@ use crate::compare::behaviour::{Behaviour, Parting};
 use crate::compare::cases::{CaseRow, ComparedFlag, Tried};
 use crate::compare::changes::Change;
 use crate::compare::coverage::{RestsOn, Trials};
+use crate::compare::doubts::Doubt;
 use crate::compare::effect::{EffectVerdict, Method};
 use crate::compare::join::{Reason, SAME};
 use crate::compare::per_trial::{PerTrial, TrialFigure};
@@ -82,12 +83,13 @@ fn axes(comparison: &Comparison) -> Block {
         let holm = axis.p_holm.map(|p| format!(" ({} by Holm for all axes)", p_value(p))).unwrap_or_default();
         let averaged = if axis.pairs > 1 { ", averaged over the other axes" } else { "" };
         format!(
-            "{}: {} instead of {}{averaged}: {}{interval}{p}{holm}, {}",
+            "{}: {} instead of {}{averaged}: {}{interval}{p}{holm}, {}{}",
             axis.axis,
             axis.new,
             axis.old,
             points(axis.delta),
-            plural(axis.cases, "case")
+            plural(axis.cases, "case"),
+            caveats(axis.doubts.as_deref())
         )
     };
     let unknown = |axis: &AxisNotCompared| {
@@ -95,6 +97,12 @@ fn axes(comparison: &Comparison) -> Block {
     };
     let lines = comparison.axes.iter().flatten().map(line);
     Block::Lines(lines.chain(comparison.axes_not_compared.iter().flatten().map(unknown)).collect())
+}
+
+/// Returns the caveats about a figure as the end of its line.
+fn caveats(doubts: Option<&[Doubt]>) -> String {
+    let texts: Vec<&str> = doubts.unwrap_or_default().iter().map(|doubt| &*doubt.text).collect();
+    if texts.is_empty() { String::new() } else { format!("; look before you trust it: {}", texts.join("; ")) }
 }
 
 fn meaning(pair: &Pair) -> Meaning {
@@ -317,7 +325,8 @@ fn arms(comparison: &Comparison) -> Block {
     let mut blocks = vec![scores(arms), takings(arms)];
     let mut lines = Vec::new();
     lines.extend(interval_methods(arms));
-    lines.extend(comparison.ranking.as_ref().map(|ranking| legend_of_star(ranking, arms)));
+    let legend = |ranking: &Ranking| format!("{}{}", legend_of_star(ranking, arms), caveats(ranking.doubts.as_deref()));
+    lines.extend(comparison.ranking.as_ref().map(legend));
     let has_time = arms.iter().filter(|arm| arm.median_duration_ms.is_some());
     if let without @ 1.. = has_time.map(|arm| arm.duration_unknown).sum::<u64>() {
         lines.push(format!("median and p95 exclude {} without a time", plural(without as usize, "trial")));

@@ -2,7 +2,7 @@
 
 use super::words::{points_interval, ratio};
 use crate::compare::Pair;
-use crate::compare::cases::ComparedFlag;
+use crate::compare::cases::{CaseRow, ComparedFlag};
 use crate::compare::doubts::About;
 use crate::compare::effect::EffectVerdict;
 use crate::compare::per_trial::{PerTrial, TrialFigure};
@@ -22,12 +22,15 @@ pub(super) fn what_changed(pair: &Pair) -> String {
         EffectVerdict::Improved => "better",
         EffectVerdict::Regressed => "worse",
         EffectVerdict::Equivalent => "no difference that matters",
+        EffectVerdict::Inconclusive if pair.is_loss_doubted => "unknown whether it is worse",
         EffectVerdict::Inconclusive if pair.why_untrusted().is_some() => "unknown whether it is better",
         EffectVerdict::Inconclusive => "no clear difference",
     };
     let but = pair.but().map(|but| format!(", {but}")).unwrap_or_default();
-    let lost: Vec<&str> =
-        pair.cases.iter().filter(|row| row.flags.contains(&ComparedFlag::Regressed)).map(|row| &*row.case).collect();
+    // Old scores of agents that could read files of their own case show no loss.
+    let is_shown = |row: &&CaseRow| !pair.read_in_old.contains(&row.case);
+    let lost = pair.cases.iter().filter(|row| row.flags.contains(&ComparedFlag::Regressed)).filter(is_shown);
+    let lost: Vec<&str> = lost.map(|row| &*row.case).collect();
     let left_out = match pair.unpaired.len() {
         0 => String::new(),
         count => format!("; {} left out", plural(count, "case")),

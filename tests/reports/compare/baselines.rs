@@ -296,7 +296,8 @@ fn a_case_in_quarantine_keeps_its_earlier_results() {
     assert!(!refused.err.contains("c03"), "{}", refused.err);
     project.evals(&["baseline", "set", "third", "--replace"]).exits(0);
     let replaced: serde_json::Value = serde_json::from_str(&project.read("cases/baseline.json")).unwrap();
-    assert!(replaced["cases"].get("c03").is_none() && replaced["quarantined"].get("c03").is_some(), "{replaced}");
+    let named = &replaced["arms"][0]["quarantined"];
+    assert!(replaced["cases"].get("c03").is_none() && named.get("c03").is_some(), "{replaced}");
 }
 
 #[test]
@@ -446,4 +447,130 @@ fn an_arm_of_which_all_cases_were_in_quarantine_passes_the_gate_if_they_pass() {
     // The run of this arm alone is one of the same suite.
     Stored::new("alone").case("q", "m2", "pp").write(&project, 0);
     project.evals(&["compare", "alone"]).exits(3).says("it was in quarantine when the baseline was set");
+}
+
+/// Writes a run of arms with a case `a` that passes and a case `q` with these outcomes: `u` is a trial that was skipped, and
+/// without a trial the run does not have the case. `keys` are added to the record of `q`.
+fn with_q(project: &Project, name: &str, of_q: &[(&str, &str)], keys: &serde_json::Value) {
+    let run = of_q.iter().fold(Stored::new(name), |run, (arm, trials)| {
+        let run = run.case("a", arm, "pp");
+        if trials.is_empty() { run } else { run.case("q", arm, trials) }
+    });
+    let change = |it: &mut serde_json::Value| {
+        if it["id"] == "q" {
+            keys.as_object().unwrap().iter().for_each(|(key, value)| it[key] = value.clone());
+        }
+    };
+    run.cases(change).results(skip_ungraded).write(project, 0);
+}
+
+fn skip_ungraded(it: &mut serde_json::Value) {
+    if it["verdict"] == "ungraded" {
+        it["verdict"] = "skipped".into();
+    }
+}
+
+fn regression() -> serde_json::Value {
+    json!({"kind": "regression"})
+}
+
+fn in_quarantine() -> serde_json::Value {
+    json!({"kind": "regression", "quarantine": {"until": "2999-01-01", "why": "a proxy"}})
+}
+
+#[test]
+fn a_named_case_that_a_run_skips_or_does_not_have_is_treated_as_one_with_results() {
+    let project = Project::new();
+    with_q(&project, "first", &[("m1", "pp")], &in_quarantine());
+    project.evals(&["baseline", "set", "first"]).exits(0);
+    let gated = |name: &str, gate: &str, code: i32| project.evals(&["compare", name, "--gate", gate]).exits(code);
+    with_q(&project, "skipped", &[("m1", "uu")], &regression());
+    let skipped = gated("skipped", "no-regressions", 3).says("skipped now, and unknown whether passed before");
+    skipped.says("when the baseline was set, and the new side skipped it").says("in 1 of the 2 cases of the old side");
+    gated("skipped", "cases=0.5", 3);
+    // Another case may be missing if enough cases have a score.
+    with_q(&project, "capability", &[("m1", "uu")], &json!({}));
+    gated("capability", "no-regressions", 3);
+    gated("capability", "cases=0.5", 0).says("not checked, because only 50.0 % of the cases need a score: q");
+    // A run of a part of the suite can pass.
+    with_q(&project, "part", &[("m1", "")], &json!({}));
+    gated("part", "no-regressions", 3).says("when the baseline was set, and the new side does not have it");
+    gated("part", "cases=0.5", 0);
+    // While the quarantine lasts, the case counts in nothing.
+    with_q(&project, "aside", &[("m1", "uu")], &in_quarantine());
+    gated("aside", "no-regressions", 0);
+}
+
+#[test]
+fn an_arm_that_skips_a_named_case_still_lacks_it() {
+    let project = Project::new();
+    with_q(&project, "first", &[("m1", "pp"), ("m2", "pp")], &in_quarantine());
+    project.evals(&["baseline", "set", "first"]).exits(0);
+    with_q(&project, "partial", &[("m1", "pp"), ("m2", "uu")], &regression());
+    let set =
+        project.evals(&["baseline", "set", "partial"]).exits(0).says("lost: q of agent / m2 (it is in quarantine");
+    let set = set.says("run partial skipped q of agent / m2: --replace drops the names");
+    assert!(!set.err.contains("set the baseline again"), "{}", set.err);
+    project.evals(&["baseline", "show"]).exits(0).says("no results of q of agent / m2: it is in quarantine");
+    with_q(&project, "lost", &[("m1", "pp"), ("m2", "ff")], &regression());
+    project.evals(&["compare", "lost", "--gate"]).exits(3).says("q (0/2)");
+    // An arm that skipped the case while it was in quarantine never lacks it.
+    let project = Project::new();
+    let of_q = [("m1", "pp"), ("m2", "uu")];
+    with_q(&project, "first", &of_q, &in_quarantine());
+    project.evals(&["baseline", "set", "first"]).exits(0).says("lost: q of agent / m1 (it is");
+    with_q(&project, "kept", &of_q, &regression());
+    project.evals(&["compare", "kept", "--gate"]).exits(0);
+    project.evals(&["baseline", "set", "kept"]).exits(0);
+    assert!(!project.read("cases/baseline.json").contains("quarantined"));
+}
+
+#[test]
+fn a_file_that_names_cases_for_all_arms_is_read() {
+    let project = Project::new();
+    with_q(&project, "first", &[("m1", "pp"), ("m2", "pp")], &in_quarantine());
+    project.evals(&["baseline", "set", "first"]).exits(0);
+    let mut earlier: serde_json::Value = serde_json::from_str(&project.read("cases/baseline.json")).unwrap();
+    let arms = earlier["arms"].as_array_mut().unwrap().iter_mut();
+    let named: Vec<_> = arms.map(|arm| arm.as_object_mut().unwrap().remove("quarantined").unwrap()).collect();
+    earlier["quarantined"] = named[0].clone();
+    project.write("cases/baseline.json", &earlier.to_string());
+    project.evals(&["baseline", "show"]).exits(0).says("no results of q: it is in quarantine until 2999-01-01");
+    with_q(&project, "lost", &[("m1", "pp"), ("m2", "ff")], &regression());
+    project.evals(&["compare", "lost", "--gate"]).exits(3).says("q (0/2)");
+}
+
+#[test]
+fn an_arm_of_which_all_cases_were_in_quarantine_is_not_lost_in_silence() {
+    let project = Project::new();
+    let quarantined = |it: &mut serde_json::Value| {
+        if it["id"] == "q" {
+            it["quarantine"] = in_quarantine()["quarantine"].clone();
+        }
+    };
+    Stored::new("first").case("a", "m1", "pp").case("q", "m2", "pp").cases(quarantined).write(&project, 0);
+    project.evals(&["baseline", "set", "first"]).exits(0);
+    Stored::new("one").case("a", "m1", "pp").write(&project, 0);
+    let gone = project.evals(&["compare", "one", "--gate"]).exits(3);
+    gone.says("so 0 of its 1 case has a score in the new side")
+        .says("without results in the baseline, because of a quarantine: q");
+    let set = |more: &[&str], code: i32| project.evals(&[&["baseline", "set", "one"][..], more].concat()).exits(code);
+    set(&[], 2).says("1 column that run one does not have: agent / m2");
+    // Nor is it if it skips them.
+    Stored::new("skipped").case("a", "m1", "pp").case("q", "m2", "uu").results(skip_ungraded).write(&project, 0);
+    project.evals(&["compare", "skipped", "--gate"]).exits(3).says("skipped now, and unknown whether passed before");
+    set(&["--replace"], 0).says("lost: q of agent / m2");
+}
+
+#[test]
+fn a_note_says_how_the_name_of_a_deleted_case_is_dropped() {
+    let project = Project::new();
+    with_q(&project, "first", &[("m1", "pp")], &in_quarantine());
+    project.evals(&["baseline", "set", "first"]).exits(0).says("set the baseline again from a run with their scores");
+    with_q(&project, "gone", &[("m1", "")], &json!({}));
+    let set = project.evals(&["baseline", "set", "gone"]).exits(0);
+    let set = set.says("run gone does not have q: --replace drops the names of deleted cases");
+    assert!(!set.err.contains("set the baseline again"), "{}", set.err);
+    project.evals(&["baseline", "set", "gone", "--replace"]).exits(0);
+    assert!(!project.read("cases/baseline.json").contains("quarantined"));
 }

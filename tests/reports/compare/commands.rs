@@ -545,6 +545,28 @@ fn the_effect_of_an_axis_with_one_pair_of_arms_is_that_of_the_pair() {
 }
 
 #[test]
+fn the_star_and_the_effect_of_an_axis_name_an_arm_whose_agents_could_read_their_case() {
+    let project = Project::new();
+    let warning = json!({"code": "case_in_workspace", "message": "m", "files": ["q.yaml"], "count": 1});
+    let read = |it: &mut Value| {
+        if it["arm"] == "more" && it["case"] == "c01" {
+            it["warnings"] = json!([warning]);
+        }
+    };
+    experiment("x", &["agent/base", "agent/more"], 6).results(read).write(&project, 0);
+    let found = json(&project, &["x"], 3);
+    let text = "agent / more: in 2 trials the agent could read files of its own case";
+    let caveats = json!([{"about": "loaded", "text": text}]);
+    assert_eq!((&found["ranking"]["doubts"], &found["axes"][0]["doubts"]), (&caveats, &caveats));
+    let page = project.evals(&["compare", "x"]).exits(3);
+    let says = |before: &str| format!("{before}; look before you trust it: {text}");
+    page.says(&says("or more for as much (Pareto)")).says(&says("6 cases"));
+    experiment("y", &["agent/base", "agent/more"], 6).write(&project, 0);
+    let found = json(&project, &["y"], 3);
+    assert!(found["ranking"].get("doubts").is_none() && found["axes"][0].get("doubts").is_none(), "{found}");
+}
+
+#[test]
 fn an_axis_is_compared_without_the_arms_that_skipped_all_cases_or_the_report_says_why_not() {
     let project = Project::new();
     let arms = [("a1", "a", "1"), ("a2", "a", "2"), ("b1", "b", "1"), ("b2", "b", "2")];

@@ -280,3 +280,31 @@ fn a_trial_that_was_never_run_is_not_completed_in_a_comparison_and_leaves_the_ga
     let text = "scores 100.0 % over the trials with a score, but some cases or trials have none";
     assert_eq!(report["gates"][0]["text"], text);
 }
+
+#[test]
+fn a_loss_against_agents_that_could_read_their_case_is_open_unless_another_case_is_lost() {
+    let project = Project::new();
+    let warning = serde_json::json!({"code": "case_in_workspace", "message": "m", "files": ["c00.yaml"], "count": 1});
+    let read = |it: &mut serde_json::Value| {
+        if it["case"] == "c00" {
+            it["warnings"] = serde_json::json!([warning]);
+        }
+    };
+    let critical = |it: &mut serde_json::Value| it["critical"] = true.into();
+    of_cases("old", &[(1, "ppppp")]).cases(critical).results(read).write(&project, 0);
+    of_cases("new", &[(1, "fffff")]).cases(critical).write(&project, 0);
+    let compared = project.evals(&["compare", "old", "new"]).exits(3).says("unknown whether it is worse");
+    let compared = compared.says("because agents of agent (old) could read files of their own case: c00");
+    assert!(!compared.out.contains("lost:"), "{}", compared.out);
+    for asked in [["--gate", "no-regressions"], ["--gate", "margin=0.05"], ["--max-cost", "1000"]] {
+        let gates = gate(&project, &asked, 3);
+        let text = gates["gates"][0]["text"].as_str().unwrap();
+        let says = "inconclusive, because agents of agent (old) could read files of their own case: c00";
+        assert!(text.contains(says), "{text}");
+    }
+    gate(&project, &["--fail-under", "0.5"], 1);
+    of_cases("old", &[(2, "ppppp")]).results(read).write(&project, 0);
+    of_cases("new", &[(2, "fffff")]).write(&project, 0);
+    let gates = gate(&project, &["--gate"], 1);
+    assert!(gates["gates"][0]["text"].as_str().unwrap().contains("c01 (5/5 before, 0/5 now)"), "{gates}");
+}

@@ -275,6 +275,7 @@ fn gates_are_told_first_and_share_what_is_shown() {
     let gate = |number: usize, verdict: GateVerdict| Gate {
         arm: format!("case-{number} (demo)"),
         column: None,
+        cases: None,
         kind: Kind::Critical,
         verdict,
         bound: None,

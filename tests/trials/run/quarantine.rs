@@ -76,7 +76,10 @@ fn gates_and_baselines_leave_cases_in_quarantine_out_by_name() {
     run(&project, &["--fail-fast", "--jobs", "1", "--label", "first", "--trials", "2"]).exits(0);
     project.evals(&["baseline", "set", "first"]).exits(0).says("without cases in quarantine: b-bad");
     let baseline: serde_json::Value = serde_json::from_str(&project.read("cases/baseline.json")).unwrap();
-    assert!(baseline["cases"].get("b-bad").is_none() && baseline["quarantined"].get("b-bad").is_some(), "{baseline}");
+    assert!(
+        baseline["cases"].get("b-bad").is_none() && baseline["arms"][0]["quarantined"].get("b-bad").is_some(),
+        "{baseline}"
+    );
     // The case passed before its quarantine began, and fails now.
     let other = two("");
     other.case("b-bad", "", PASS);
