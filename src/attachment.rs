@@ -13,6 +13,9 @@ use crate::regular;
 /// supports them.
 pub const MAX_INLINE_BYTES: u64 = 8 << 20;
 
+/// The folder of the copies, in the home of a trial.
+pub const FOLDER: &str = "attachments";
+
 /// A file that is sent with the prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attached {

@@ -16,6 +16,7 @@ pub mod beyond_patch;
 pub mod openat;
 pub mod change;
 pub mod git;
+pub mod git_folders;
 mod git_index;
 pub mod git_source;
 pub mod hidden;

@@ -20,7 +20,7 @@ use crate::run::temporary::Temporary;
 use crate::trial::Engine;
 use crate::trial::settings_above::SettingsAbove;
 use crate::trial::version::Versions;
-use crate::workspace::git_source::{GitRepository, GitSource};
+use crate::workspace::git_folders;
 
 /// Makes a runtime for trials.
 ///
@@ -131,7 +131,8 @@ pub fn environment() -> BTreeMap<String, String> {
     crate::own_environment::texts()
 }
 
-/// Returns the paths that agents must not see: the cases and their grading files, named graders, and runs.
+/// Returns the paths that agents must not see: the cases and their grading files, the commits of repositories on this machine,
+/// named graders, and runs.
 ///
 /// # Errors
 /// Returns an error if the working directory does not exist.
@@ -146,11 +147,13 @@ pub fn hides<'a>(runs: &Path, cases: impl Iterator<Item = &'a Case>) -> Result<V
             case.model.as_ref().map(|model| model.file().to_owned()),
         ];
         hides.extend(named.into_iter().flatten());
-        // A repository contains the commits after the commit of the workspace, so it is hidden.
-        if let WorkspaceSource::Git(GitSource { repository: GitRepository::Path(path), .. }) = &case.workspace.source {
-            let git = path.join(".git");
-            hides.push(if git.exists() { git } else { path.clone() });
-        }
+        // A repository contains the commits after the commit of the workspace, so it is hidden. Its work trees are not: the agent's
+        // program, or a folder that the user mounts, may be in one. `sandboxing::outside` watches them.
+        let repository = match &case.workspace.source {
+            WorkspaceSource::Git(source) => source.repository.on_this_machine(),
+            _ => None,
+        };
+        hides.extend(repository.iter().flat_map(|path| git_folders::with_commits(path)));
     }
     hides.sort();
     hides.dedup();

@@ -47,6 +47,12 @@ impl Beside {
         self.copy.as_ref().map(Vanishing::path)
     }
 
+    /// Returns what setup left beside the workspace, by its paths relative to the workspace and on this machine.
+    pub(super) fn paths(&self, workspace: &Path) -> Vec<(PathBuf, PathBuf)> {
+        let trial = workspace.parent().unwrap_or(workspace);
+        self.left.keys().map(|name| (Path::new("..").join(name), trial.join(name))).collect()
+    }
+
     /// Returns true if setup left nothing beside the workspace.
     pub(super) fn is_empty(&self) -> bool {
         self.left.is_empty()

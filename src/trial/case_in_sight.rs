@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::attachment;
 use crate::case::kept::{Kept, SEARCHED_BYTES, Shown, ShownBy};
 use crate::case::{Case, WorkspaceSource};
 use crate::harness::{Home, Manifest};
@@ -11,7 +12,6 @@ use crate::overlay::{ExtraFiles, Item, Laid, OverlayPlace};
 use crate::regular;
 use crate::result::Warning;
 use crate::result::warning::PROMPT_OF_VARIANT;
-use crate::workspace::git_source::GitRepository;
 use crate::workspace::tree::{Entry, Tree};
 use crate::workspace::walk::{Descend, walk};
 
@@ -37,8 +37,11 @@ pub(super) fn warning(case: &Case, before: &Tree, laid: &[PathBuf]) -> io::Resul
 
 /// Returns the files of the case among what is laid for its agent, beside the files of its workspace, as they are laid: into the
 /// workspace, or below `~/` into the home. They are found by their content, wherever they are laid, also as a part of a text, and
-/// in the texts that an arm adds to the prompts. A file that the case's own workspace also has is no secret. `workspace` is the
-/// workspace before anything is laid into it.
+/// in the attachments and the texts that an arm adds to the prompts. `left` is what setup left outside of the workspace: its paths
+/// for people, and on this machine. It is searched for whole files, and only if the case has hidden files or a solution.
+///
+/// A file that the case's own workspace also has is no secret, nor is one that graders only read and that the case itself gives
+/// its agents. `workspace` is the workspace before anything is laid into it.
 ///
 /// # Errors
 /// Returns an error if a file that is laid, or a folder of the workspace, cannot be read.
@@ -46,6 +49,7 @@ pub(super) fn laid(
     case: &Case,
     manifest: &Manifest,
     items: &[Item<'_>],
+    left: &[(PathBuf, PathBuf)],
     workspace: &Path,
     user_home: Option<&Path>,
 ) -> io::Result<Vec<PathBuf>> {
@@ -77,7 +81,16 @@ pub(super) fn laid(
             }
         }
     }
-    search.secrets(workspace)
+    for file in &case.attachments {
+        // An attachment that does not exist is an error of its own.
+        let Ok(meta) = file.metadata() else { continue };
+        let name = file.file_name().unwrap_or_default();
+        search.file(&home.join(attachment::FOLDER).join(name), file, meta.len())?;
+    }
+    if case.hidden.is_some() || case.oracle.is_some() {
+        left.iter().for_each(|(at, from)| search.left_by_setup(at, from));
+    }
+    search.secrets(case, workspace)
 }
 
 /// A search among what is laid.
@@ -114,6 +127,29 @@ impl Search<'_> {
         Ok(())
     }
 
+    /// Searches a file or a folder that setup left. A file that cannot be read shows nothing, and one that graders only read is
+    /// given by the case itself.
+    fn left_by_setup(&mut self, at: &Path, from: &Path) {
+        let (kept, found) = (self.kept, &mut self.found);
+        let mut look = |at: PathBuf, file: &Path, len: u64| {
+            let shown = kept.shown_by(&at, len, true, || regular::digest(regular::open(file)?)).unwrap_or_default();
+            let secret = shown.into_iter().filter(|shown| shown.by != ShownBy::ContentOfRead);
+            found.extend(secret.map(|shown| (at.clone(), shown)));
+        };
+        match from.symlink_metadata() {
+            Ok(meta) if meta.is_file() => look(at.to_owned(), from, meta.len()),
+            Ok(meta) if meta.is_dir() => {
+                let _ = walk(from, |path, meta| {
+                    if meta.is_file() {
+                        look(at.join(path), &from.join(path), meta.len());
+                    }
+                    Descend::Enter
+                });
+            }
+            Ok(_) | Err(_) => {}
+        }
+    }
+
     fn text(&mut self, at: &Path, text: &str) -> io::Result<()> {
         self.bytes(at, text.as_bytes())
     }
@@ -127,8 +163,9 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Returns the found files without those that the workspace also has. It is only read if something was found.
-    fn secrets(self, workspace: &Path) -> io::Result<Vec<PathBuf>> {
+    /// Returns the found files without those that the workspace also has, or that the case itself gives its agents. These are only
+    /// read if something was found.
+    fn secrets(self, case: &Case, workspace: &Path) -> io::Result<Vec<PathBuf>> {
         if self.found.is_empty() {
             return Ok(Vec::new());
         }
@@ -144,13 +181,36 @@ impl Search<'_> {
             }
             Descend::Enter
         })?;
+        let is_only_read = |(_, shown): &(PathBuf, Shown<'_>)| shown.by == ShownBy::ContentOfRead;
+        let given = if self.found.iter().any(is_only_read) { digests_given(case) } else { Vec::new() };
+        let in_workspace = |shown: &Shown<'_>| public.iter().any(|(_, digest)| *digest == shown.digest);
         let is_public = |shown: &Shown<'_>| match shown.by {
             ShownBy::Own => false,
             ShownBy::Place(below) => public.iter().any(|(path, it)| path == below && *it == shown.digest),
-            ShownBy::Content => public.iter().any(|(_, digest)| *digest == shown.digest),
+            ShownBy::Content => in_workspace(shown),
+            ShownBy::ContentOfRead => in_workspace(shown) || given.contains(&shown.digest),
         };
         Ok(self.found.into_iter().filter(|(_, shown)| !is_public(shown)).map(|(path, _)| path).collect())
     }
+}
+
+/// Returns the digests of the kept files that the case itself shows its agents, whatever their arm is: in its prompts, its
+/// attachments, its skills and its instruction file.
+fn digests_given(case: &Case) -> Vec<blake3::Hash> {
+    let mut search = Search { kept: case.kept(), found: Vec::new() };
+    let given = case.given();
+    let texts = given.overlay.instructions.iter().filter_map(|instructions| instructions.read().ok());
+    // An error leaves out what is not given: what cannot be read shows nothing.
+    for text in given.prompts.iter().cloned().chain(texts) {
+        let _ = search.text(Path::new(""), &text);
+    }
+    for file in &case.attachments {
+        let _ = file.metadata().and_then(|meta| search.file(file, file, meta.len()));
+    }
+    for skill in &given.overlay.skills {
+        let _ = search.folder(Path::new(""), &skill.folder, &case.evals_in(&skill.folder));
+    }
+    search.found.into_iter().map(|(_, shown)| shown.digest).collect()
 }
 
 /// Returns the warning that names these files, if there are some.
@@ -167,7 +227,8 @@ fn named(mut found: Vec<PathBuf>) -> Option<Warning> {
 
 fn by_path(case: &Case, before: &Tree) -> Vec<PathBuf> {
     let WorkspaceSource::Git(source) = &case.workspace.source else { return Vec::new() };
-    let Some(mut root) = local(&source.repository).and_then(|path| path.canonicalize().ok()) else { return Vec::new() };
+    let Some(named) = source.repository.on_this_machine() else { return Vec::new() };
+    let Ok(mut root) = work_tree(&named).canonicalize() else { return Vec::new() };
     root.extend(&source.subdir);
     let below = |path: &Path| Some(path.canonicalize().ok()?.strip_prefix(&root).ok()?.to_owned());
     // A solution may be a later state of the same folder.
@@ -179,16 +240,6 @@ fn by_path(case: &Case, before: &Tree) -> Vec<PathBuf> {
         return before.entries.keys().cloned().collect();
     }
     before.entries.keys().filter(|path| own.iter().any(|own| path.starts_with(own))).cloned().collect()
-}
-
-/// Returns the folder of a repository on this machine.
-fn local(repository: &GitRepository) -> Option<&Path> {
-    let url = match repository {
-        GitRepository::Path(path) => return Some(work_tree(path)),
-        GitRepository::Url(url) => url.as_str(),
-    };
-    let path = url.strip_prefix("file://localhost").or_else(|| url.strip_prefix("file://")).unwrap_or(url);
-    Some(Path::new(path)).filter(|path| path.is_absolute()).map(work_tree)
 }
 
 /// Returns the folder of the files of a repository that may be named by its folder `.git`.

@@ -73,7 +73,8 @@ pub(super) async fn play(
     let (case, masker, task) = (&attempt.case, prepared.masker.clone(), &mut prepared.task);
     let header = header_at_start(attempt, folders, task);
     let as_begun = header.clone();
-    let observers = || Watch::of(attempt, &as_begun, &masker, outside(&prepared.inside, folders));
+    let watched = outside(&prepared.inside, folders, case, &task.command);
+    let observers = || Watch::of(attempt, &as_begun, &masker, watched.clone());
     let watch = Arc::new(Mutex::new(observers()));
     let sink = {
         let watch = watch.clone();

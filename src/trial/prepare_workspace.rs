@@ -33,7 +33,7 @@ pub(super) struct Before {
     /// The files that setup left beside the workspace.
     beside: Arc<Beside>,
     copies: Arc<Copies>,
-    /// The files of the case among what is laid into the workspace and the home.
+    /// The files of the case among what is laid for the agent, and among what setup left outside of the workspace.
     shown_in_laid: Arc<[PathBuf]>,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct StateBefore {
     /// The files that setup left beside the workspace.
     pub(super) beside: Arc<Beside>,
     pub(super) copies: Arc<Copies>,
-    /// The files of the case among what is laid into the workspace and the home.
+    /// The files of the case among what is laid for the agent, and among what setup left outside of the workspace.
     pub(super) shown_in_laid: Arc<[PathBuf]>,
 }
 
@@ -201,7 +201,9 @@ async fn make_workspace_and_state(
     overlay::check_skills_of_workspace(&laid, &of_arms, &attempt.manifest, &folders.workspace)
         .map_err(NotSetUp::Case)?;
     let user_home = engine.env.get("HOME").map(Path::new);
-    let shown_in_laid = case_in_sight::laid(case, &attempt.manifest, &laid, &folders.workspace, user_home)
+    let mut left = beside.paths(&folders.workspace);
+    left.extend(home.as_ref().map(|_| (PathBuf::from("~"), folders.home.clone())));
+    let shown_in_laid = case_in_sight::laid(case, &attempt.manifest, &laid, &left, &folders.workspace, user_home)
         .map_err(failed("look for the case in what is laid"))?;
     overlay::lay(&laid, OverlayPlace::Project, &folders.workspace, |skill| case.evals_in(skill))
         .map_err(failed("lay files into the workspace"))?;

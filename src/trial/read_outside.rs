@@ -1,4 +1,4 @@
-//! Detects calls that name paths which agents must not see: the cases, the runs and other trials.
+//! Detects calls that name paths which agents must not see: the cases, the runs, other trials, and later states of the workspace.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ const MAX_NOTICES: usize = 20;
 const MAX_KNOWN: (usize, usize) = (1000, 200);
 
 /// The paths outside a trial that its calls named.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Outside {
     roots: Vec<PathBuf>,
     own: PathBuf,

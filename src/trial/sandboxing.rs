@@ -7,12 +7,13 @@ use super::gateway::Relay;
 use super::prepare_workspace::Before;
 use super::read_outside::Outside;
 use super::{Attempt, Engine, Folders, TrialError, graders_home, io, protected};
-use crate::case::Case;
+use crate::case::{Case, WorkspaceSource};
 use crate::driver::Task;
 use crate::environment::{self, Placeholders};
 use crate::process;
 use crate::sandbox::{Places, Sandbox, SandboxError, TrialSandbox};
 use crate::shell::Shell;
+use crate::workspace::git_folders;
 use crate::workspace::hidden::changed::folders as folders_of_hidden;
 use crate::workspace::remove::remove;
 
@@ -133,15 +134,21 @@ pub(super) fn temporary(inside: &TrialSandbox) -> Option<&Path> {
     matches!(inside.sandbox, Sandbox::Bwrap { .. }).then_some(inside.places.scratch.as_path())
 }
 
-/// Returns a watch for paths outside the trial in calls of an agent without a sandbox, which nothing confines.
-pub(super) fn outside(inside: &TrialSandbox, folders: &Folders) -> Outside {
-    match inside.sandbox {
-        Sandbox::None => {
-            let own = folders.workspace.parent().unwrap_or(&folders.workspace);
-            Outside::new(&inside.places.hides, own, &folders.workspace)
-        }
-        Sandbox::Bwrap { .. } | Sandbox::Command(_) => Outside::default(),
+/// Returns a watch for paths outside the trial in calls of an agent. Nothing confines an agent without a sandbox. In bubblewrap,
+/// it can see a work tree of the case's repository if a mount shows it: such a tree is not hidden, because the agent's program
+/// may be in it. A work tree matters if another commit than that of the workspace is checked out there.
+pub(super) fn outside(inside: &TrialSandbox, folders: &Folders, case: &Case, launch: &process::Launch) -> Outside {
+    let mut roots = match inside.sandbox {
+        Sandbox::None => inside.places.hides.clone(),
+        Sandbox::Bwrap { .. } => Vec::new(),
+        Sandbox::Command(_) => return Outside::default(),
+    };
+    if let WorkspaceSource::Git(source) = &case.workspace.source {
+        let is_shown = |tree: &PathBuf| tree.canonicalize().is_ok_and(|tree| inside.shows(launch, &tree));
+        roots.extend(git_folders::other_work_trees(source).into_iter().filter(is_shown));
     }
+    let own = folders.workspace.parent().unwrap_or(&folders.workspace);
+    Outside::new(&roots, own, &folders.workspace)
 }
 
 /// Wraps the agent's command in its sandbox. Files that the manifest names by absolute paths are readable. A

@@ -119,7 +119,7 @@ pub(super) fn attach(task: &mut Task, attempt: &Attempt, folders: &Folders) -> R
     if !adapter.starts_a_process() {
         return Ok(Ok(()));
     }
-    let attached = match attachment::copy(&attempt.case.attachments, &folders.home.join("attachments")) {
+    let attached = match attachment::copy(&attempt.case.attachments, &folders.home.join(attachment::FOLDER)) {
         Ok(attached) => attached,
         Err(error) if Exhausted::of(&error) == Some(Exhausted::Disk) => {
             return Err(io("copy an attachment")(std::io::Error::other(error)));

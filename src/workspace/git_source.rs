@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::trace::view;
+
 /// A checkout of a repository.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct GitSource {
@@ -33,4 +35,16 @@ pub enum GitRepository {
     /// A folder.
     Path(PathBuf),
     Url(String),
+}
+
+impl GitRepository {
+    /// Returns the path of a repository on this machine, which a URL may name, too.
+    pub fn on_this_machine(&self) -> Option<PathBuf> {
+        match self {
+            GitRepository::Path(path) => Some(path.clone()),
+            GitRepository::Url(url) => {
+                Some(PathBuf::from(view::of_url(url).into_owned())).filter(|path| path.is_absolute())
+            }
+        }
+    }
 }

@@ -114,6 +114,61 @@ fn a_hidden_folder_with_the_name_of_a_folder_of_the_workspace_shows_no_trivial_f
 }
 
 #[test]
+fn a_copy_of_a_file_that_a_grader_only_reads_is_found_unless_the_case_gives_the_file_to_its_agents() {
+    let text = ANSWER.replace('\n', "\\n");
+    let variants = "  without: {}\n  with: {skills: [../skills/s]}\n  files: {files: ../extra}\n";
+    let found = [json!(["~/.x/skills/s/ref/any.md"]), json!(["notes/any.md"])];
+    let given = [Value::Null, Value::Null];
+    for (keys, expected) in [
+        ("prompt: p".to_owned(), &found),
+        (format!("prompt: p\nworkspace: {{files: {{docs/x.txt: \"{text}\"}}}}"), &given),
+        ("prompt: p\nskills: [../skills/own]".to_owned(), &given),
+        (format!("prompt: \"Answer so: {text}\""), &given),
+    ] {
+        let project = project("", variants);
+        project.write("cases/expected.txt", ANSWER);
+        for folder in ["extra/notes", "skills/s/ref", "skills/own/ref"] {
+            project.write(&format!("{folder}/any.md"), ANSWER);
+        }
+        skill(&project, "s", "");
+        skill(&project, "own", "");
+        let compared = "{files: {equals: {o.txt: expected.txt}, diagnostic: true}}";
+        project.write("cases/a.yaml", &format!("{keys}\ngraders: [{{output: {{contains: prompt}}}}, {compared}]\n"));
+        run(&project);
+        assert_eq!(shown(&project, "without"), Value::Null, "{keys}");
+        assert_eq!([shown(&project, "with"), shown(&project, "files")], *expected, "{keys}");
+    }
+}
+
+#[test]
+fn copies_of_hidden_files_are_found_in_attachments_and_in_what_setup_left_outside_of_the_workspace() {
+    let project = Project::new();
+    for path in ["cases/h/answer.txt", "cases/notes.txt"] {
+        project.write(path, ANSWER);
+    }
+    let answer = project.path("cases/h/answer.txt");
+    let setup = format!("setup: ['mkdir ../ref ~/ref && cp {0} ../ref/any.md && cp {0} ~/ref']", answer.display());
+    let public = format!("files: {{x.txt: \"{}\"}}", ANSWER.replace('\n', "\\n"));
+    let read = "graders: [{files: {equals: {o.txt: h/answer.txt}, diagnostic: true}}, {stop: {reason: [end_turn]}}]";
+    let left = json!(["../ref/any.md", "~/ref/answer.txt"]);
+    for (keys, expected) in [
+        ("hidden: h\nattachments: [notes.txt]".to_owned(), json!(["~/attachments/notes.txt"])),
+        (format!("hidden: h\nworkspace: {{{setup}}}"), left),
+        // Files that the case itself gives its agents.
+        (format!("hidden: h\nattachments: [notes.txt]\nworkspace: {{{public}, {setup}}}"), Value::Null),
+        (format!("attachments: [notes.txt]\nworkspace: {{{setup}}}\n{read}"), Value::Null),
+    ] {
+        let _ = std::fs::remove_dir_all(project.path(".evals"));
+        project.case("a", &keys, "steps: [{say: done}]");
+        project.evals(&["run"]).exits(0);
+        let warnings = project.result("a/demo/default/1")["warnings"].as_array().cloned().unwrap_or_default();
+        let warning = warnings.into_iter().find(|it| it["code"] == "case_in_workspace");
+        let files = warning.map(|it| it["files"].clone()).unwrap_or_default();
+        assert_eq!(files, expected, "{keys}");
+    }
+}
+
+#[test]
 fn a_skill_keeps_the_files_that_only_look_like_cases() {
     let project = Project::new();
     project.harness("probe", PROBE);
@@ -193,4 +248,13 @@ fn a_difference_that_rests_on_agents_that_could_read_their_case_is_inconclusive(
         (&compared["verdict"], &compared["pairs"][0]["verdict"]),
         (&json!("inconclusive"), &json!("inconclusive"))
     );
+    // If these agents are the old side, the other arm is not shown to be worse.
+    let harmed = project.evals(&["compare", "--baseline", "with", "--gate"]).exits(3);
+    harmed
+        .says("unknown whether probe / without helps")
+        .says("The scores show nothing, because agents of probe / with could");
+    let auto = ["run", "--experiment", "experiments/x.yaml", "--trials", "auto", "--case", "b[0-5]"];
+    let says =
+        "ends after 2 trials of each case, as no case can be compared, or agents could read files of their own case";
+    project.evals(&auto).exits(1).says(says);
 }

@@ -10,7 +10,7 @@ fn repository(project: &Project, lines: &[&str]) {
     repository_in(project, "repository", lines);
 }
 
-fn repository_in(project: &Project, folder: &str, lines: &[&str]) {
+pub fn repository_in(project: &Project, folder: &str, lines: &[&str]) {
     let folder = project.path(folder);
     std::fs::create_dir_all(&folder).unwrap();
     for line in lines {

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::repositories::repository_in;
 use crate::project::{Project, Ran, bubblewrap, of_type};
 
 /// Returns a script of the demo agent that runs one line.
@@ -286,6 +287,62 @@ fn hidden_is_hidden_behind_links_and_wherever_a_case_keeps_it() {
     );
     project.case("b", "graders: [{output: {equals: done}}]", "");
     run(&project, &["--case", "b", "--harness", "named", "--sandbox", "bwrap"]).exits(0);
+}
+
+/// Makes a repository `main` whose second commit, the fix, has the tag `before` on its parent, and a work tree `linked` of it that
+/// is at that tag.
+fn with_a_later_fix(project: &Project) {
+    project.write("main/a.txt", "broken");
+    repository_in(project, "main", &["init -q .", "add .", "commit -qm first", "tag before"]);
+    project.write("main/a.txt", "the-fix");
+    repository_in(project, "main", &["commit -qam the-later-commit", "worktree add -q --detach ../linked before"]);
+}
+
+#[test]
+fn the_commits_of_a_repository_are_hidden_behind_a_linked_work_tree_and_a_local_url() {
+    if !bubblewrap() {
+        return;
+    }
+    let project = Project::new();
+    with_a_later_fix(&project);
+    let root = project.path("").canonicalize().unwrap();
+    let root = root.display();
+    let log = format!("git -c safe.directory='*' --git-dir={root}/main/.git log --all --format=%s; echo looked");
+    for (id, place) in [("linked", "path: ../linked".to_owned()), ("url", format!("url: 'file://{root}/main'"))] {
+        let mount = format!("sandbox: {{kind: bwrap, mount: [{{path: {root}}}]}}");
+        project.case(id, &format!("{mount}\nworkspace: {{git: {{{place}, rev: before}}}}"), &runs(&log));
+        // Alone, as what one case hides is hidden from the agents of all cases of a run.
+        run(&project, &["--case", id]).exits(0);
+        let seen = output(&project, &format!("{id}/demo/default/1"));
+        assert!(seen.contains("looked") && !seen.contains("the-later-commit"), "{id}: {seen}");
+    }
+}
+
+#[test]
+fn a_call_that_names_a_work_tree_at_another_commit_is_noticed_if_the_agent_can_see_it() {
+    let project = Project::new();
+    with_a_later_fix(&project);
+    let root = project.path("").canonicalize().unwrap();
+    let root = root.display();
+    let reads = runs(&format!("cat {root}/main/a.txt"));
+    project.case("later", "workspace: {git: {path: ../main, rev: before}}", &reads);
+    project.case("linked", "workspace: {git: {path: ../linked}}", &reads);
+    // The workspace is at the commit that the work tree shows.
+    project.case("same", "workspace: {git: {path: ../main}}", &reads);
+    project.demo("shown", &format!("sandbox: {{mount: [{{path: {root}}}]}}"));
+    let cells = [("none", "demo", true), ("bwrap", "demo", false), ("bwrap", "shown", true)];
+    for (sandbox, harness, is_seen) in cells {
+        if sandbox == "bwrap" && !bubblewrap() {
+            continue;
+        }
+        run(&project, &["--sandbox", sandbox, "--harness", harness]).exits(0);
+        for (id, is_other) in [("later", true), ("linked", true), ("same", false)] {
+            let trial = format!("{id}/{harness}/default/1");
+            assert_eq!(output(&project, &trial).contains("the-fix"), is_seen, "{sandbox} {trial}");
+            let named = notices(&project, &trial);
+            assert_eq!(named.len(), usize::from(is_seen && is_other), "{sandbox} {trial}: {named:?}");
+        }
+    }
 }
 
 #[test]
