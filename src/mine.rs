@@ -75,7 +75,7 @@ const MAX_TESTS: usize = 1000;
 /// The maximum number of candidates that are looked at to find a test runner that is installed.
 const MAX_CHECKED_CANDIDATES: usize = 20;
 /// The version of the mining rules: a change of the rules makes the state of an older version unusable.
-const VERSION: u32 = 20;
+const VERSION: u32 = 21;
 
 /// The settings of `evals mine`.
 #[derive(Debug, Clone)]

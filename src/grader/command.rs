@@ -284,7 +284,9 @@ impl RunCommand {
 pub(super) fn is_not_installed(run: &Run, evidence: &Evidence<'_>) -> bool {
     let (Run::Line(line) | Run::Rest { line, .. }) = run else { return false };
     let is_setting = |word: &&str| word.split_once('=').is_some_and(|(name, _)| is_name(name));
-    let Some(program) = line.split_whitespace().find(|word| !is_setting(word)) else { return false };
+    // `{` begins a group of commands.
+    let mut words = line.split_whitespace().skip_while(|word| *word == "{" || is_setting(word));
+    let Some(program) = words.next() else { return false };
     if program.starts_with('/') {
         let in_workspace = evidence.workspace.is_some_and(|workspace| Path::new(program).starts_with(workspace));
         return program.chars().all(is_plain) && !in_workspace && !Path::new(program).exists();
@@ -453,6 +455,8 @@ mod tests {
             assert!(!scored(grade_of(&grader, exited(1), "", "")).passed, "{line}");
             assert!(scored(grade_of(&format!("{{run: {line}, exit: 127}}"), exited(127), "", "")).passed, "{line}");
         }
+        let group = "run: '{ A=1; no-such-program-here --flag || x; } && y'";
+        assert!(matches!(grade_of(group, exited(127), "", "not found"), Grade::Ungraded { .. }), "{group}");
         for line in
             ["./made-by-agent", "sh missing", "exit 127", "cd src && x", "/nowhere/w/x", "(x)", "type x", "wait 1"]
         {

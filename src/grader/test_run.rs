@@ -26,6 +26,7 @@ use crate::yaml::lists::{filled, not_null};
 
 mod cargo;
 mod fail_fast;
+mod failed_files;
 mod go;
 mod junit;
 mod node;
@@ -52,6 +53,9 @@ const SHOWN: usize = 8;
 const MAX_REPORT_BYTES: u64 = 64 << 20;
 /// The maximum number of reports that are read.
 const MAX_REPORTS: usize = 1000;
+/// Redirections of a line whose runner writes its results to descriptor 3. Standard output then contains only test
+/// results; output of the code under test goes to standard error.
+pub const RESULTS_ALONE: &str = "3>&1 >&2";
 /// The maximum number of bytes kept of the output of a runner: more than of other commands, because it names each test.
 const KEPT: usize = 16 << 20;
 
@@ -235,9 +239,10 @@ impl Tests {
         }
         // The code under test may have written long reports, which no time limit ends.
         let (tests, workspace, folder) = (self.clone(), workspace.to_owned(), evidence.shell.folder.clone());
+        let hidden = evidence.hidden.map(Path::to_owned);
         let graded = move || {
             let missing = tests.missing(before.as_ref());
-            let (grade, seen) = tests.grade_run(&shown, &workspace, &folder, before, &outcome);
+            let (grade, seen) = tests.grade_run(&shown, &workspace, &folder, hidden.as_deref(), before, &outcome);
             let has_run = seen.as_ref().is_some_and(|seen| seen.any_ran);
             (if has_run { unless_missing(grade, &missing) } else { grade }, seen)
         };
@@ -264,12 +269,14 @@ impl Tests {
         self.report.as_ref().zip(before).map(|(globs, before)| before.missing(globs)).unwrap_or_default()
     }
 
-    /// Grades a run that ended. `before` are the reports that existed before it.
+    /// Grades a run that ended. `hidden` is the folder of the hidden files, and `before` are the reports that existed before the
+    /// run.
     fn grade_run(
         &self,
         shown: &str,
         workspace: &Path,
         folder: &Path,
+        hidden: Option<&Path>,
         before: Option<OldReports>,
         outcome: &CommandOutcome,
     ) -> (Grade, Option<TestsSeen>) {
@@ -277,7 +284,7 @@ impl Tests {
             (Some(globs), Some(before)) => written(workspace, globs, &before, outcome),
             _ => self.read(outcome).map_err(NoReport::Wrong),
         };
-        let report = report.map(|report| report.in_folder(folder));
+        let report = report.map(|report| report.in_folder(folder).with_hidden(hidden));
         if outcome.exit == Some(LOST) && !report.as_ref().is_ok_and(|report| self.shows_failure(report)) {
             let why = format!("{shown} ended in an unknown way, because its supervisor was lost{}", outcome.end());
             return (Grade::ungraded(why), None);
@@ -394,7 +401,8 @@ impl Tests {
                 let why = report.problems.iter().chain(&report.doubts).next().map(|problem| format!("{problem}{end}"));
                 let (outcomes, left_out) = report.outcomes();
                 let (shared, last_parts) = (report.shared(), report.last_parts());
-                Seen { outcomes, left_out, shared, last_parts, why, report, ..Seen::default() }
+                let in_failed_files = report.in_failed_files(folder, outcomes.keys());
+                Seen { outcomes, left_out, in_failed_files, shared, last_parts, why, report, ..Seen::default() }
             }
             Err(NoReport::Unknown(why)) => Seen { why: Some(why), ..Seen::default() },
             Err(NoReport::Wrong(why)) => Seen {
@@ -428,7 +436,7 @@ impl Tests {
         };
         let read = match self.format {
             Format::Junit => {
-                let xml = junit().ok_or("printed no JUnit XML; if it writes a file, add `report: PATH`")?;
+                let xml = junit().ok_or_else(|| self.no_junit(outcome))?;
                 return junit::read(xml).map_err(|why| format!("printed JUnit XML that cannot be read: {why}"));
             }
             Format::Cargo => self.cargo()(&both),
@@ -477,6 +485,22 @@ impl Tests {
             Some(mark) => Err(format!("ran no test: its output contains `{mark}`")),
             None if no_test::says_none(&both) => Err("ran no test".to_owned()),
             None => Err("showed no test that could be understood".to_owned()),
+        }
+    }
+
+    /// Returns the reason why there is no report, for a runner that printed no JUnit XML.
+    fn no_junit(&self, outcome: &CommandOutcome) -> String {
+        if !self.run.to_string().contains(RESULTS_ALONE) {
+            return "printed no JUnit XML; if it writes a file, add `report: PATH`".to_owned();
+        }
+        // The line defines where the results are, so no file has them. What the runner says about it is on standard error.
+        match outcome.exit {
+            Some(Exit { code: Some(0), .. }) => {
+                "exited with 0, but wrote no results; the code under test may have ended it".to_owned()
+            }
+            Some(Exit { code: Some(code), .. }) => format!("exited with {code} and wrote no results"),
+            Some(Exit { signal: Some(signal), .. }) => format!("was ended by signal {signal} and wrote no results"),
+            _ => "ended without an exit code and wrote no results".to_owned(),
         }
     }
 
@@ -575,6 +599,12 @@ impl Tests {
                 "{key}: `{}` passed, but another test whose name ends with `{shown}` may not have run; list whole names: \
                  {problem}",
                 reason_text::short(whole, 120)
+            ));
+        } else if let Some(file) = report.failed_file_of(name) {
+            checks.unknown(format!(
+                "{key}: `{shown}` passed, but the hidden file `{}`, which has a test of this name, failed outside of its tests; \
+                 the test that passed may be in another file",
+                reason_text::short(file, 120)
             ));
         } else if is_cut {
             checks.unknown(format!(
@@ -778,6 +808,8 @@ pub struct Seen {
     pub outcomes: BTreeMap<String, Status>,
     /// The names of the tests that are left out, because their names, as patterns, also select other tests.
     pub left_out: BTreeSet<String>,
+    /// The names of tests that a file which failed outside of its tests has, too: a grader cannot tell which of them passed.
+    pub in_failed_files: BTreeSet<String>,
     /// The names that several tests share, or a test and a suite.
     pub shared: BTreeSet<String>,
     /// The last parts of the names of tests and suites, each with the whole names.

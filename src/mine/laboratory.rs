@@ -38,6 +38,8 @@ pub struct Runs {
     pub after: Vec<Outcomes>,
     /// The tests that are left out, because their names, as patterns, also select other tests.
     pub left_out: BTreeSet<String>,
+    /// The names of tests that a file which failed outside of its tests with the commit has, too.
+    pub in_failed_files: BTreeSet<String>,
     /// The names that several tests of a run share, or a test and a suite.
     pub shared: BTreeSet<String>,
     /// The last parts of the names of tests and suites, each with the whole names.
@@ -70,6 +72,7 @@ impl Runs {
         self.before.extend(earlier.before);
         self.after.extend(earlier.after);
         self.left_out.extend(earlier.left_out);
+        self.in_failed_files.extend(earlier.in_failed_files);
         self.shared.extend(earlier.shared);
         self.add_last_parts(earlier.last_parts);
         self.longest = self.longest.max(earlier.longest);
@@ -211,6 +214,7 @@ impl Laboratory {
             let begun = Instant::now();
             let mut seen = whole("with the commit", observe(tests, &shell).await?)?;
             runs.note_names(&mut seen);
+            runs.in_failed_files.append(&mut seen.in_failed_files);
             let Seen { outcomes, why, missing_program, .. } = seen;
             runs.longest = runs.longest.max(begun.elapsed());
             if n == 0 && !outcomes.values().any(|status| *status == Status::Passed) {
@@ -266,6 +270,7 @@ impl Laboratory {
         let mut seen = whole("with the commit", seen?)?;
         let mut with = runs.clone();
         with.note_names(&mut seen);
+        with.in_failed_files.append(&mut seen.in_failed_files);
         with.after = vec![seen.outcomes];
         Ok(with)
     }

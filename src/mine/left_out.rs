@@ -22,8 +22,9 @@ pub(super) fn sorted(runs: &Runs, change: &Change, recipe: &Recipe, flaky: &Flak
     sorted
 }
 
-/// Leaves out tests whose names another test can satisfy if they do not run: a name that several tests have, and one that is the
-/// last part of the name of a test which the case does not list. A listed test satisfies no other name.
+/// Leaves out tests whose names another test can satisfy if they do not run: a name that several tests have, one that is the last
+/// part of the name of a test which the case does not list, and one that a file has which cannot be loaded even with the commit.
+/// A listed test satisfies no other name.
 fn leave_out_ambiguous(sorted: &mut CommitTests, runs: &Runs, runner: Runner) {
     use Runner::{Given, Jest, Mocha, Node, Npm};
     // The names of the other runners show the file, the class or the package, whose tests run together.
@@ -33,7 +34,7 @@ fn leave_out_ambiguous(sorted: &mut CommitTests, runs: &Runs, runner: Runner) {
         let is_sampled = lists.iter().any(|list| list.len() > MAX_TESTS);
         let listed: BTreeSet<String> = lists.into_iter().flatten().cloned().collect();
         let is_ambiguous = |test: &String| {
-            let is_shared = may_be_elsewhere && runs.shared.contains(test);
+            let is_shared = (may_be_elsewhere && runs.shared.contains(test)) || runs.in_failed_files.contains(test);
             let is_listed = |whole: &String| whole == test || (!is_sampled && listed.contains(whole));
             is_shared || runs.last_parts.get(test).is_some_and(|wholes| !wholes.iter().all(is_listed))
         };
@@ -274,6 +275,16 @@ mod tests {
             all.sort();
             assert_eq!((all, sorted.left_out), (names(kept), names(left_out)), "{runner:?} {shared} {wholes}");
         }
+    }
+
+    #[test]
+    fn a_test_whose_name_is_in_a_file_that_fails_with_the_commit_is_left_out() {
+        let runs = Runs { in_failed_files: ["add".to_owned()].into(), ..Runs::default() };
+        let (fail_to_pass, pass_to_pass) = (vec!["take".to_owned()], vec!["add".to_owned()]);
+        let mut sorted = CommitTests { fail_to_pass, pass_to_pass, ..CommitTests::default() };
+        leave_out_ambiguous(&mut sorted, &runs, Runner::Node);
+        assert_eq!((sorted.fail_to_pass, sorted.left_out), (vec!["take".to_owned()], vec!["add".to_owned()]));
+        assert!(sorted.pass_to_pass.is_empty());
     }
 
     #[test]

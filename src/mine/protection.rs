@@ -17,6 +17,7 @@ use crate::values::{PathGlob, escaped_glob};
 
 mod python_modules;
 pub(super) mod setup_files;
+pub(super) mod tools;
 
 /// The files that decide about the tests of a language.
 struct Language {
@@ -27,6 +28,9 @@ struct Language {
     /// Globs of files that runners take for tests. A module of code that an agent may add must not match: for Rust,
     /// `src/parser/tests.rs` is a part of the crate.
     tests: &'static [&'static str],
+    /// True if the names of tests show no file, so that a test of an agent can have the name of a hidden one. Then the other
+    /// folders that hold tests in the repository, such as `spec`, are protected, too.
+    shows_no_file: bool,
     /// Globs of the files that determine which tests are run, how, and with which packages.
     settings: &'static [&'static str],
 }
@@ -37,6 +41,8 @@ const MAX_PATHS_BYTES: usize = 50_000;
 const OF_NODE: [Runner; 5] = [Runner::Node, Runner::Npm, Runner::Mocha, Runner::Jest, Runner::Vitest];
 /// The glob of the manifests of Rust.
 const MANIFESTS_OF_RUST: &str = "**/Cargo.toml";
+/// The glob of the lock files of Rust.
+const LOCKS_OF_RUST: &str = "**/Cargo.lock";
 /// The test runners of Python.
 const OF_PYTHON: [Runner; 2] = [Runner::Pytest, Runner::Unittest];
 
@@ -46,9 +52,11 @@ const LANGUAGES: [Language; 6] = [
         runners: &OF_PYTHON,
         // pytest also loads a `conftest.py` around the tests: its glob has a line of its own, because code may be in a `test.py`.
         tests: &["**/{test,tests}/**", "**/test_*.py", "**/*_{test,tests}.py", "**/{test,tests}.py", "**/conftest.py"],
+        shows_no_file: false,
         // pytest loads the plug-ins that the metadata of any package on its path names. Python itself runs the other files
-        // when it starts, if their folder is on its path: a module, compiled or not, or a package. A name without wildcards
-        // is also protected if the repository ignores such a file, and so is a folder whose name is a part of a glob.
+        // when it starts, if their folder is on its path: a module, compiled or not, or a package. A name without wildcards,
+        // also one of several alternatives, is protected if the repository ignores such a file, too, and so is a folder whose
+        // name is a part of a glob.
         settings: &[
             "pytest.ini",
             ".pytest.ini",
@@ -61,7 +69,7 @@ const LANGUAGES: [Language; 6] = [
             "**/{tox.ini,pyproject.toml,setup.cfg}",
             // Python compares the ends of these names without their case.
             "**/*.{[dD][iI][sS][tT]-[iI][nN][fF][oO],[eE][gG][gG]-[iI][nN][fF][oO]}/**",
-            "**/{sitecustomize,usercustomize}{,.*}",
+            "**/{sitecustomize,usercustomize}{,.py,.pyc,.so,.*}",
             "**/sitecustomize/**",
             "**/usercustomize/**",
             "sitecustomize.pyc",
@@ -82,22 +90,23 @@ const LANGUAGES: [Language; 6] = [
             "**/{test,tests}.{js,cjs,mjs,ts,cts,mts}",
             "**/test-*.{js,cjs,mjs,ts,cts,mts}",
         ],
+        shows_no_file: true,
+        // The endings are spelled out, so that such a file is protected also if git ignores it (`*.js` in projects of TypeScript).
         settings: &[
             "**/node_modules/**",
             "**/package.json",
             "**/.npmrc",
-            "**/.mocharc.*",
-            "**/{jest,ava,vitest}.config.*",
-            "**/vitest.{workspace,projects}.*",
-            "**/vite.config.*",
-            "**/{.babelrc,.babelrc.*,babel.config.*}",
+            "**/.mocharc.{cjs,js,json,jsonc,mjs,yaml,yml,*}",
+            "**/{jest,ava,vitest}.config.{cjs,cts,js,json,mjs,mts,ts,*}",
+            "**/vitest.{workspace,projects}.{cjs,cts,js,json,mjs,mts,ts,*}",
+            "**/vite.config.{cjs,cts,js,mjs,mts,ts,*}",
+            "**/{.babelrc,babel.config}{,.cjs,.cts,.js,.json,.mjs,.*}",
             "**/.swcrc",
             // vite runs these in its own process, which writes the report.
-            "**/{.postcssrc,.postcssrc.*,postcss.config.*}",
-            "**/tailwind.config.*",
-            "**/svelte.config.*",
-            "**/{.nycrc,.nycrc.*,nyc.config.*}",
-            "**/{.c8rc,.c8rc.*,.taprc,karma.conf.*}",
+            "**/{.postcssrc,postcss.config}{,.cjs,.cts,.js,.json,.mjs,.mts,.ts,.yaml,.yml,.*}",
+            "**/{svelte,tailwind}.config.{cjs,cts,js,mjs,mts,ts,*}",
+            "**/{.nycrc,nyc.config}{,.cjs,.js,.json,.mjs,.yaml,.yml,.*}",
+            "**/{.c8rc,.c8rc.json,.c8rc.*,.taprc,karma.conf.cjs,karma.conf.js,karma.conf.mjs,karma.conf.ts,karma.conf.*}",
             // tsx, ts-node and others replace packages by `paths` when the tests run.
             "**/{tsconfig,jsconfig}.json",
             "**/tsconfig.*.json",
@@ -107,6 +116,7 @@ const LANGUAGES: [Language; 6] = [
         endings: &["rs"],
         runners: &[Runner::Cargo],
         tests: &["tests/**", "crates/*/tests/**"],
+        shows_no_file: false,
         // Cargo.toml can name another file for a test, and the toolchain's file another cargo. With `force_pass` in its
         // settings, insta passes each snapshot.
         settings: &[
@@ -121,12 +131,14 @@ const LANGUAGES: [Language; 6] = [
         endings: &["go"],
         runners: &[Runner::Go],
         tests: &["**/*_test.go", "**/testdata/**"],
+        shows_no_file: false,
         settings: &["**/go.{mod,sum}", "go.{work,work.sum}", "**/vendor/**"],
     },
     Language {
         endings: language::JVM.endings(),
         runners: &[Runner::Maven, Runner::Gradle],
         tests: &["**/src/test/**"],
+        shows_no_file: false,
         settings: &[
             "**/pom.xml",
             ".mvn/**",
@@ -143,6 +155,7 @@ const LANGUAGES: [Language; 6] = [
         endings: &["t", "bats", "sh"],
         runners: &[],
         tests: &["**/{t,test,tests}/**", "**/*.bats"],
+        shows_no_file: true,
         // The options of `prove`.
         settings: &["**/.proverc"],
     },
@@ -152,11 +165,36 @@ impl Language {
     /// Returns the globs for tests. A glob that also matches code is restricted to the top folder, that of the package and those
     /// around it, or dropped.
     fn tests_beside(&self, change: &Change, code: &[&String]) -> Vec<String> {
-        let apart = self.tests.iter().flat_map(|glob| match glob.strip_prefix("**/") {
-            Some(inside) if !spares(glob, code) => of_folders(change, inside),
-            _ => vec![(*glob).to_owned()],
+        let globs = self.tests.iter().map(|glob| (*glob).to_owned()).chain(self.further_tests(change, code));
+        let apart = globs.flat_map(|glob| match glob.strip_prefix("**/").map(str::to_owned) {
+            Some(inside) if !spares(&glob, code) => of_folders(change, &inside),
+            _ => vec![glob],
         });
         apart.filter(|glob| spares(glob, code)).collect()
+    }
+
+    /// Returns globs of the folders that tests of the language have in the repository, and that no other glob matches. If several
+    /// have the same name, those that an agent adds count, too, unless such a folder holds other files.
+    fn further_tests(&self, change: &Change, code: &[&String]) -> Vec<String> {
+        if !self.shows_no_file {
+            return Vec::new();
+        }
+        let known = self.tests.iter().filter(|glob| spares(glob, code));
+        let known: Vec<PathGlob> = known.filter_map(|glob| glob.parse().ok()).collect();
+        let has_ending = |path: &&String| self.endings.contains(&role::split(role::name(path)).1);
+        let all = change.before.files.iter().chain(&change.after.files);
+        // A patch may change data beside the code.
+        let (tests, others): (Vec<&String>, Vec<&String>) = all.partition(|path| change.roles.of(path) == Role::Test);
+        let tests = tests.into_iter().filter(has_ending);
+        let folders: BTreeSet<&str> = tests.filter_map(|path| role::folder_of_tests(path)).collect();
+        let is_known = |folder: &&str| known.iter().any(|glob| glob.is_match(&format!("{folder}/a")));
+        let has_other = |folder: &str| folders.iter().any(|it| *it != folder && role::name(it) == role::name(folder));
+        let globs = folders.iter().copied().filter(|folder| !is_known(folder)).map(|folder| {
+            let anywhere = format!("**/{}/**", role::name(folder));
+            let is_anywhere = has_other(folder) && spares(&anywhere, &others);
+            if is_anywhere { anywhere } else { format!("{}/**", escaped_glob(folder)) }
+        });
+        globs.filter(|glob| spares(glob, &others)).collect::<BTreeSet<String>>().into_iter().collect()
     }
 
     /// Returns the globs for settings. Those at the top are looked for in the folder of the package and in those around it, too.
@@ -188,9 +226,12 @@ pub fn globs(change: &Change, patched: &[String], runner: Runner) -> Vec<String>
     let is_used = |endings: &[&str], runners: &[Runner]| is_used(change, runner, endings, runners);
     let code = code_of(change);
     let all_patched: Vec<&String> = patched.iter().collect();
+    // The patch may change data beside the code, which is in a folder that only has the name of one of tests.
+    let is_open = |path: &&String| change.roles.of(path) != Role::Test;
+    let open: Vec<&String> = code.iter().copied().chain(patched.iter().filter(is_open)).collect();
     let of_language = |language: &Language| {
         let settings = language.settings_of(change).into_iter().filter(|glob| spares(glob, &all_patched));
-        let mut found = language.tests_beside(change, &code);
+        let mut found = language.tests_beside(change, if language.shows_no_file { &open } else { &code });
         if language.runners.contains(&Runner::Cargo) {
             found.retain(|glob| protects_tests_of_rust(glob, change, &all_patched));
         }
@@ -200,9 +241,15 @@ pub fn globs(change: &Change, patched: &[String], runner: Runner) -> Vec<String>
     let used = LANGUAGES.iter().filter(|language| is_used(language.endings, language.runners));
     let mut found: Vec<String> = used.flat_map(of_language).collect();
     if is_used(language::NODE.endings(), &OF_NODE) {
-        let loaded = setup_files::loaded(&change.before).into_iter().filter(|path| !patched.contains(path));
-        found.extend(loaded.map(|path| escaped_glob(&path)));
+        let loaded = setup_files::loaded(&change.before, runner).into_iter().chain(tools_of_scripts(change, runner));
+        found.extend(loaded.filter(|path| !patched.contains(path)).map(|path| escaped_glob(&path)));
         found.extend(change.in_place_of_packages.iter().filter(|glob| spares(glob, &code)).cloned());
+        found.extend(in_place_of_scripts(&change.hidden, &open));
+    }
+    // With another lock file, cargo needs packages that the set-up did not fetch. With another manifest, it writes the file anew.
+    let changed = patched.iter().chain(&change.changed_tests).chain(&change.removed_tests).collect::<Vec<&String>>();
+    if runner == Runner::Cargo && [MANIFESTS_OF_RUST, LOCKS_OF_RUST].iter().all(|glob| spares(glob, &changed)) {
+        found.push(LOCKS_OF_RUST.to_owned());
     }
     if is_used(&["rs"], &[Runner::Cargo]) {
         let trees = [&change.before, &change.after];
@@ -216,12 +263,8 @@ pub fn globs(change: &Change, patched: &[String], runner: Runner) -> Vec<String>
         found.extend(scripts.iter().filter(|path| !patched.contains(path)).map(|path| escaped_glob(path)));
     }
     if is_used(&["py"], &OF_PYTHON) {
-        let more = shadows(
-            &[&change.hidden[..], &change.protected, &python_modules::installed(change)].concat(),
-            &found,
-            &code,
-        );
-        found.extend(more);
+        let tests = [&change.hidden[..], &change.protected, &python_modules::installed(change)].concat();
+        found.extend(shadows(&tests, &code));
     }
     found
 }
@@ -241,11 +284,20 @@ fn is_used(change: &Change, runner: Runner, endings: &[&str], runners: &[Runner]
     changed.any(|ending| endings.contains(&ending)) || runners.contains(&runner)
 }
 
-/// Returns the settings that the patch changes, and such files that the command of `--test` names.
+/// Returns the files that decide what the tools do which the scripts of packages of Node start, if the runner starts these scripts.
+fn tools_of_scripts(change: &Change, runner: Runner) -> BTreeSet<String> {
+    let runs_scripts = matches!(runner, Runner::Npm | Runner::Given);
+    let is_of_node = is_used(change, runner, language::NODE.endings(), &OF_NODE);
+    if runs_scripts && is_of_node { setup_files::of_tools(&change.before) } else { BTreeSet::new() }
+}
+
+/// Returns the settings that the patch changes, and such files that the command of `--test` names, or that decide what the tools in
+/// scripts do.
 pub fn settings_in_patch(change: &Change, runner: Runner, command: Option<&str>) -> Vec<String> {
     let used = LANGUAGES.iter().filter(|language| is_used(change, runner, language.endings, language.runners));
     let mut globs: Vec<String> = used.flat_map(|language| language.settings_of(change)).collect();
     globs.extend(command.into_iter().flat_map(|command| named(command, &change.before, &[])));
+    globs.extend(tools_of_scripts(change, runner).iter().map(|path| escaped_glob(path)));
     let globs = parsed(&globs);
     let is_setting = |path: &String| globs.iter().any(|glob| glob.is_match(path));
     hunks::files(&change.patch).into_iter().filter(is_setting).collect()
@@ -323,34 +375,48 @@ fn parsed(globs: &[String]) -> Vec<PathGlob> {
 
 /// The ends of globs of what Python imports in place of a module of a name: modules in a folder of the name, which may be a
 /// part of a package without `__init__.py`, and modules beside it, compiled ones too. Other files, such as `logging.conf`
-/// and `html/page.html`, replace no module.
-const SHADOWS: [&str; 2] = ["/**/*.{py,pyc,pyd,so}", ".{py,pyc,pyd,so,*.pyd,*.so}"];
+/// and `html/page.html`, replace no module. `__init__` is named, so that it counts also if git ignores it.
+const SHADOWS: [&str; 2] = ["/**/{__init__,__init__.*,*}.{py,pyc,pyd,so}", ".{py,pyc,pyd,so,*.pyd,*.so}"];
 
-/// Returns globs of what Python imports in place of tests, unless known globs have them: a package or a compiled module of
-/// the same name in the same folder.
-fn shadows(tests: &[String], known: &[String], code: &[&String]) -> Vec<String> {
-    let known = parsed(known);
-    let is_known = |path: &str| known.iter().any(|glob| glob.is_match(path));
+/// The ends of globs of what Node loads in place of a script with another ending than `js`. Each is named, so that it counts also
+/// if git ignores it (`*.js` in projects of TypeScript).
+const BEFORE_SCRIPTS: [&str; 2] = [".{js,cjs,mjs,jsx,json,node}", "/index.{js,cjs,mjs,jsx,json,node}"];
+/// The maximum number of names in a glob of what is loaded in place of tests.
+const MAX_NAMES: usize = 200;
+
+/// Returns globs of what Python imports in place of tests: a package or a compiled module of the same name in the same folder.
+/// Globs such as `tests/**` have them, too, but protect no new file that git ignores, such as `tests/helper/__init__.pyc`.
+fn shadows(tests: &[String], code: &[&String]) -> Vec<String> {
     let own: BTreeSet<&String> = tests.iter().collect();
     let code: Vec<&String> = code.iter().copied().filter(|path| !own.contains(path)).collect();
+    with_ends(tests.iter().filter_map(|path| path.strip_suffix(".py")), &SHADOWS, &code)
+}
+
+/// Returns globs of what Node loads in place of hidden scripts of TypeScript, and others whose ending is not `js`.
+fn in_place_of_scripts(hidden: &[String], code: &[&String]) -> Vec<String> {
+    let own: BTreeSet<&String> = hidden.iter().collect();
+    let code: Vec<&String> = code.iter().copied().filter(|path| !own.contains(path)).collect();
+    let scripts = hidden.iter().filter(|path| language::NODE.has(path) && !path.ends_with(".js"));
+    with_ends(scripts.filter_map(|path| Some(path.rsplit_once('.')?.0)), &BEFORE_SCRIPTS, &code)
+}
+
+/// Returns globs of paths with each of some ends, unless code matches. The paths in a folder share globs.
+fn with_ends<'a>(paths: impl Iterator<Item = &'a str>, ends: &[&str], code: &[&String]) -> Vec<String> {
     let mut folders: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
-    for place in tests.iter().filter_map(|path| path.strip_suffix(".py")) {
-        if !is_known(&format!("{place}/__init__.py")) || !is_known(&format!("{place}.so")) {
-            let (folder, name) = place.rsplit_once('/').unwrap_or(("", place));
-            folders.entry(folder).or_default().insert(escaped_glob(name));
-        }
+    for path in paths {
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        folders.entry(folder).or_default().insert(escaped_glob(name));
     }
     let mut found = Vec::new();
     for (folder, names) in folders {
         let folder = if folder.is_empty() { String::new() } else { format!("{}/", escaped_glob(folder)) };
-        for end in SHADOWS {
-            let is_apart = |name: &&str| spares(&format!("{folder}{name}{end}"), &code);
+        for end in ends {
+            let is_apart = |name: &&str| spares(&format!("{folder}{name}{end}"), code);
             let apart: Vec<&str> = names.iter().map(String::as_str).filter(is_apart).collect();
-            match apart.as_slice() {
-                [] => {}
-                [name] => found.push(format!("{folder}{name}{end}")),
-                several => found.push(format!("{folder}{{{}}}{end}", several.join(","))),
-            }
+            found.extend(apart.chunks(MAX_NAMES).map(|names| match names {
+                [name] => format!("{folder}{name}{end}"),
+                several => format!("{folder}{{{}}}{end}", several.join(",")),
+            }));
         }
     }
     found
@@ -374,7 +440,7 @@ pub fn of_tests(
         })
         .collect();
     let files: Vec<String> = found.into_iter().collect();
-    let more = shadows(&files, &[], &code_of(change));
+    let more = shadows(&files, &code_of(change));
     files.iter().map(|path| escaped_glob(path)).chain(more).collect()
 }
 
@@ -386,36 +452,32 @@ pub fn of_helpers(change: &Change, patched: &[String]) -> Vec<String> {
     files.chain(change.folders.iter().filter(|glob| spares(glob, &all_patched)).cloned()).collect()
 }
 
-/// Programs, and the files that decide what they do.
-pub(super) const PROGRAMS: [(&[&str], &[&str]); 4] = [
-    (&["make", "gmake"], &["Makefile", "makefile", "GNUmakefile"]),
-    (&["npm", "yarn", "pnpm"], &["package.json"]),
-    (&["just"], &["justfile", "Justfile"]),
-    (&["tox"], &["tox.ini"]),
-];
-
-/// Returns globs of the files of the repository that a command names, itself or by its programs, unless the patch changes them. A
-/// name may be relative to a folder that the command names, too.
+/// Returns globs of the files of the repository that a command names, itself or by its tools, unless the patch changes them. A
+/// name may be relative to a folder that the command names, too. A tool may prefer another file to the one that it has.
 pub fn named(command: &str, before: &Tree, patched: &[String]) -> Vec<String> {
     let words: Vec<&str> = command
         .split(|c: char| c.is_whitespace() || "'\";&|()<>=`".contains(c))
         .map(|word| word.trim_start_matches("./").trim_end_matches('/'))
         .filter(|word| !word.is_empty())
         .collect();
-    let of_program = |word: &&str| {
-        let files = PROGRAMS.iter().find(|(programs, _)| programs.contains(word)).map(|(_, files)| *files);
-        files.unwrap_or_default().iter().copied()
-    };
-    let names: Vec<&str> = words.iter().copied().chain(words.iter().flat_map(of_program)).collect();
-    let folders: Vec<String> =
-        words.iter().filter(|word| before.has_folder(word)).map(|word| format!("{word}/")).collect();
-    let mut found: Vec<String> = Vec::new();
-    for name in names {
-        for path in [String::new()].iter().chain(&folders).map(|folder| format!("{folder}{name}")) {
-            let glob = escaped_glob(&path);
-            if before.has(&path) && !patched.contains(&path) && !found.contains(&glob) {
-                found.push(glob);
+    let below = words.iter().filter(|word| before.has_folder(word)).map(|word| format!("{word}/"));
+    let folders: Vec<String> = [String::new()].into_iter().chain(below).collect();
+    let in_folders = |name: &str| folders.iter().map(|folder| format!("{folder}{name}")).collect::<Vec<String>>();
+    let mut paths: Vec<String> =
+        words.iter().flat_map(|word| in_folders(word)).filter(|path| before.has(path)).collect();
+    for files in words.iter().map(|word| tools::files(word)) {
+        for folder in &folders {
+            let all: Vec<String> = files.iter().map(|file| format!("{folder}{file}")).collect();
+            if all.iter().any(|path| before.has(path)) {
+                paths.extend(all);
             }
+        }
+    }
+    let mut found: Vec<String> = Vec::new();
+    for path in paths.iter().filter(|path| !patched.contains(path)) {
+        let glob = escaped_glob(path);
+        if !found.contains(&glob) {
+            found.push(glob);
         }
     }
     found
@@ -431,10 +493,15 @@ mod tests {
         for (command, files) in [
             ("./run.sh", &["run.sh"][..]),
             ("sh ci/test.sh --all", &["ci/test.sh"]),
-            ("CI=1 make test", &["Makefile"]),
+            // GNU make prefers another name if there is such a file.
+            ("CI=1 make test", &["Makefile", "makefile", "GNUmakefile"]),
             ("npm test && ./run.sh", &["run.sh", "package.json"]),
             ("cd ci && ./test.sh", &["ci/test.sh"]),
-            ("make -C sub test", &["Makefile", "sub/Makefile"]),
+            (
+                "make -C sub test",
+                &["Makefile", "makefile", "GNUmakefile", "sub/Makefile", "sub/makefile", "sub/GNUmakefile"],
+            ),
+            ("gulp test", &[]),
             ("cargo test", &[]),
         ] {
             assert_eq!(named(command, &tree, &[]), files, "{command}");
@@ -517,7 +584,8 @@ mod tests {
         let hidden = ["checks/deep.py", "conftest.py", "test_calc.py", "tests/test_a.py"].map(str::to_owned);
         let change = Change { hidden: hidden.to_vec(), ..change(&tree, "test_calc.py") };
         let found = globs(&change, &[], Runner::Pytest);
-        assert!(found.contains(&"{conftest,test_calc}/**/*.{py,pyc,pyd,so}".to_owned()), "{found:?}");
+        let packages = "{conftest,test_calc}/**/{__init__,__init__.*,*}.{py,pyc,pyd,so}";
+        assert!(found.contains(&packages.to_owned()), "{found:?}");
         let is_protected = |path: &str| parsed(&found).iter().any(|glob| glob.is_match(path));
         for path in
             ["test_calc/__init__.py", "test_calc.so", "test_calc.cpython-311-x86_64-linux-gnu.so", "conftest.pyc"]
@@ -534,7 +602,29 @@ mod tests {
         let checks = CommitTests { pass_to_pass: vec!["checks/b.py::test_b".to_owned()], ..CommitTests::default() };
         let tree = self::tree(&["checks/b.py", "tests/a.py"]);
         let found = of_tests(Runner::Pytest, "", &checks, &self::change(&tree, "tests/a.py"), &[]);
-        assert_eq!(found, ["checks/b.py", "checks/b/**/*.{py,pyc,pyd,so}", "checks/b.{py,pyc,pyd,so,*.pyd,*.so}"]);
+        let shadows = SHADOWS.map(|end| format!("checks/b{end}"));
+        assert_eq!(found, [&["checks/b.py".to_owned()][..], &shadows].concat());
+    }
+
+    #[test]
+    fn what_is_loaded_in_place_of_a_hidden_file_is_named_in_case_git_ignores_it() {
+        let names = |globs: &[String], wanted: &[&str]| {
+            let is_there = |it: &&str| globs.iter().any(|glob| glob == it);
+            assert!(wanted.iter().all(is_there), "{globs:?}");
+        };
+        let hidden = ["tests/helper.py", "tests/test_a.py"].map(str::to_owned).to_vec();
+        let change_of =
+            |files: &[&str], test: &str, hidden: Vec<String>| Change { hidden, ..change(&tree(files), test) };
+        let python = change_of(&["calc.py", "tests/helper.py", "tests/test_a.py"], "tests/test_a.py", hidden);
+        let shadows = SHADOWS.map(|end| format!("tests/{{helper,test_a}}{end}"));
+        names(&globs(&python, &[], Runner::Unittest), &shadows.each_ref().map(String::as_str));
+        let hidden = ["test/a.test.ts", "test/helper.ts", "test/old.js"].map(str::to_owned).to_vec();
+        let files = ["lib/calc.ts", "test/a.test.ts", "test/helper.ts", "test/old.js"];
+        let found = globs(&change_of(&files, "test/a.test.ts", hidden), &[], Runner::Node);
+        let replacing = BEFORE_SCRIPTS.map(|end| format!("test/{{a.test,helper}}{end}"));
+        names(&found, &replacing.each_ref().map(String::as_str));
+        let many: Vec<String> = (0..=MAX_NAMES).map(|n| format!("tests/test_{n}.py")).collect();
+        assert_eq!(super::shadows(&many, &[]).len(), 2 * SHADOWS.len());
     }
 
     #[test]
@@ -554,6 +644,80 @@ mod tests {
                 assert!(is_protected(&format!("zz/{name}.{end}")), "{name}.{end}");
             }
         }
+    }
+
+    #[test]
+    fn folders_and_names_that_hold_tests_in_the_repository_are_protected() {
+        let has = |files: &[&str], runner: Runner, path: &str| {
+            let test = files.last().copied().unwrap_or_default();
+            parsed(&globs(&change(&tree(files), test), &[], runner)).iter().any(|glob| glob.is_match(path))
+        };
+        let of_jasmine = ["lib/calc.js", "packages/a/spec/helpers/all.js", "spec/calcSpec.js"];
+        for path in ["spec/own.js", "packages/b/spec/ownSpec.js", "spec/helpers/own.js"] {
+            assert!(has(&of_jasmine, Runner::Npm, path), "{path}");
+        }
+        // Code may have such a name: `querySpec.js`. A folder elsewhere is that of tests only if there are several.
+        assert!(!has(&of_jasmine, Runner::Npm, "lib/ownSpec.js"));
+        assert!(!has(&["lib/calc.js", "spec/calcSpec.js"], Runner::Npm, "lib/spec/own.js"));
+        let plain = ["lib/calc.js", "test/e2e/own.js", "test/fixtures/a.js", "test/calc.js"];
+        for path in ["lib/ownSpec.js", "spec/own.js", "e2e/own.js", "lib/fixtures/own.js"] {
+            assert!(!has(&plain, Runner::Node, path), "{path}");
+        }
+        for (files, path) in [
+            (["lib/calc.js", "e2e/calc.js"], "e2e/deep/own.js"),
+            (["lib/calc.js", "lib/__test__/calc.js"], "lib/__test__/own.js"),
+            (["bin/calc", "spec/calc.sh"], "spec/own.sh"),
+        ] {
+            assert!(has(&files, Runner::Given, path), "{path}");
+        }
+        // A folder of the same name holds code.
+        let of_code = ["lib/spec/parse.js", "packages/a/spec/parse.js"];
+        for (path, is) in [("lib/spec/own.js", false), ("packages/a/spec/own.js", true), ("packages/a/own.js", false)] {
+            assert_eq!(has(&of_code, Runner::Node, path), is, "{path}");
+        }
+        // So does one with data, which a patch may change.
+        let of_data = ["lib/spec/usage.txt", "packages/a/spec/parse.js", "spec/calc.js"];
+        for (path, is) in [("lib/spec/usage.txt", false), ("packages/a/spec/own.js", true), ("spec/own.js", true)] {
+            assert_eq!(has(&of_data, Runner::Node, path), is, "{path}");
+        }
+        let data = "lib/test/usage.txt".to_owned();
+        let change = change(&tree(&["lib/calc.js", data.as_str(), "test/calc.js"]), "test/calc.js");
+        let found = parsed(&globs(&change, std::slice::from_ref(&data), Runner::Node));
+        let is_protected = |path: &str| found.iter().any(|glob| glob.is_match(path));
+        assert!(!is_protected(&data) && is_protected("test/own.js"));
+        let of_code = ["lib/test/run.js", "packages/a/test/run.js"];
+        assert!(has(&of_code, Runner::Node, "packages/a/test/own.js"));
+        // Names of tests of Python have their file.
+        assert!(!has(&["calc.py", "spec/calc_spec.py"], Runner::Pytest, "spec/own.py"));
+    }
+
+    #[test]
+    fn the_lock_files_of_rust_are_protected_unless_an_agent_may_change_them_or_a_manifest() {
+        let tree = tree(&["Cargo.lock", "Cargo.toml", "fuzz/Cargo.lock", "src/lib.rs", "tests/all.rs"]);
+        let has = |patched: &str, runner: Runner| {
+            globs(&change(&tree, "tests/all.rs"), &[patched.to_owned()], runner).contains(&LOCKS_OF_RUST.to_owned())
+        };
+        assert!(has("src/lib.rs", Runner::Cargo) && !has("src/lib.rs", Runner::Given));
+        for path in ["Cargo.lock", "Cargo.toml", "fuzz/Cargo.lock"] {
+            assert!(!has(path, Runner::Cargo), "{path}");
+        }
+        let of_tests = globs(&change(&tree, "tests/kit/Cargo.toml"), &[], Runner::Cargo);
+        assert!(!of_tests.contains(&LOCKS_OF_RUST.to_owned()), "{of_tests:?}");
+    }
+
+    #[test]
+    fn the_files_of_tools_that_a_script_starts_are_protected_or_settings_of_the_patch() {
+        let mut tree = tree(&["Makefile", "lib/calc.js", "package.json", "test/a.js"]);
+        tree.texts.insert("package.json".to_owned(), r#"{"scripts": {"test": "make test"}}"#.to_owned());
+        let patch = b"diff --git a/Makefile b/Makefile\ndiff --git a/lib/calc.js b/lib/calc.js\n".to_vec();
+        let change = Change { patch, ..change(&tree, "test/a.js") };
+        let has = |patched: &str, runner: Runner, path: &str| {
+            parsed(&globs(&change, &[patched.to_owned()], runner)).iter().any(|glob| glob.is_match(path))
+        };
+        assert!(["Makefile", "GNUmakefile"].iter().all(|path| has("lib/calc.js", Runner::Npm, path)));
+        assert!(!has("Makefile", Runner::Npm, "Makefile") && !has("lib/calc.js", Runner::Mocha, "Makefile"));
+        assert_eq!(settings_in_patch(&change, Runner::Npm, None), ["Makefile"]);
+        assert_eq!(settings_in_patch(&change, Runner::Mocha, None), Vec::<String>::new());
     }
 
     #[test]
@@ -760,8 +924,8 @@ mod tests {
         let python = tree(&["checks/a[1].py", "tests/a.py"]);
         let sorted = CommitTests { pass_to_pass: vec!["checks/a[1].py::test_a".to_owned()], ..CommitTests::default() };
         let found = of_tests(Runner::Pytest, "", &sorted, &change(&python, "tests/a.py"), &[]);
-        let shadows = [r"checks/a\[1\]/**/*.{py,pyc,pyd,so}", r"checks/a\[1\].{py,pyc,pyd,so,*.pyd,*.so}"];
-        assert_eq!(found, [&[r"checks/a\[1\].py"][..], &shadows].concat());
+        let shadows = SHADOWS.map(|end| format!(r"checks/a\[1\]{end}"));
+        assert_eq!(found, [&[r"checks/a\[1\].py".to_owned()][..], &shadows].concat());
         let protected = vec!["golden/out[1].json".to_owned()];
         let change = Change { protected, ..change(&python, "tests/a.py") };
         assert_eq!(of_helpers(&change, &[]), [r"golden/out\[1\].json"]);

@@ -190,6 +190,12 @@ fn perl(path: &str) -> Option<String> {
     Some(parts.get(..=at).unwrap_or_default().join("/"))
 }
 
+/// Returns the outermost folder around a file whose name is that of a folder of tests.
+pub(super) fn folder_of_tests(path: &str) -> Option<&str> {
+    let mut folders = path.match_indices('/').filter_map(|(at, _)| path.get(..at));
+    folders.find(|folder| TEST_FOLDERS.contains(&name(folder)) || AMBIGUOUS.contains(&name(folder)))
+}
+
 /// Returns true if a file is below a folder of sources.
 pub(super) fn is_in_sources(path: &str) -> bool {
     path.split('/').rev().skip(1).any(|part| SOURCES.contains(&part))

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 use strum::IntoStaticStr;
 
-use crate::grader::test_run::Format;
+use crate::grader::test_run::{Format, RESULTS_ALONE};
 use crate::text::{shell_word, some_of};
 use crate::word::word;
 
@@ -19,10 +19,6 @@ pub(super) use python::{example_folders, is_settings_of_pytest, python_paths, py
 
 /// The report that runners write in the workspace if their output cannot hold all names.
 pub(super) const REPORT: &str = ".evals-tests.xml";
-
-/// Redirections of a line whose runner writes its results to descriptor 3. Standard output then contains only test
-/// results; output of the code under test goes to standard error.
-pub(super) const RESULTS_ALONE: &str = "3>&1 >&2";
 
 /// The folder of the programs of packages of Node, in commands.
 const PROGRAMS_OF_NODE: &str = "node_modules/.bin/";
@@ -438,7 +434,7 @@ mod tests {
                 vec![("Cargo.toml", "[package]\n"), ("tests/a.rs", "")],
                 "tests/a.rs",
                 Runner::Cargo,
-                "cargo test --offline --no-fail-fast --tests",
+                "cargo test --offline --no-fail-fast \"$@\"",
             ),
             (
                 vec![("setup.py", ""), ("tests/test_a.py", "import pytest")],

@@ -11,7 +11,6 @@ use crate::case::{Case, Workspace};
 use crate::result::Warning;
 use crate::result::warning::FileChange;
 use crate::run::temporary::Vanishing;
-use crate::text::plural;
 use crate::values::{PathGlob, is_plain};
 use crate::workspace::change::{Change, FileChangeKind, differences};
 use crate::workspace::link_targets::LinkTargets;
@@ -22,9 +21,11 @@ use crate::workspace::tree::{Ignore, Tree};
 use crate::workspace::walk::{Descend, is_incomplete, walk};
 
 mod ignored;
+mod named_files;
 mod while_graded;
 
 use ignored::IgnoredByGit;
+use named_files::names_file;
 pub(super) use while_graded::{WatchedFiles, folders};
 
 /// The maximum number of files that are named in a result.
@@ -35,9 +36,10 @@ const MAX_FILES_BEHIND_LINK: usize = 100_000;
 
 /// Restores protected files. Returns a warning for each one, up to the maximum.
 ///
-/// An ignored file is protected if the original has it, or if a glob is its path or names the ignored folder, such as
-/// `**/node_modules/**`. Files that a build leaves beside protected files are not. A pipe, a socket or a device counts as a
-/// new file, and so does a link to a folder through which a new protected path leads.
+/// An ignored file is protected if the original has it, or if a glob is its path, names the ignored folder, such as
+/// `**/node_modules/**`, or names the file outside of ignored folders, such as `**/.npmrc`. Files that a build leaves beside
+/// protected files are not. A pipe, a socket or a device counts as a new file, and so does a link to a folder through which a
+/// new protected path leads.
 ///
 /// # Errors
 /// Returns an error if the file system refuses.
@@ -61,11 +63,7 @@ pub(super) fn notices(case: &Workspace, before: &Path, workspace: &Path) -> io::
     }
     let now = Tree::read(workspace, &Ignore::of(before, &case.ignore)?)?;
     let warnings = restored_warnings(case, &touched(case, before, workspace, &now)?);
-    let text = |warning: &Warning| match warning {
-        Warning::ProtectedFiles { more } => format!("the agent changed {}", plural(*more, "more protected file")),
-        other => without_putting_back(other).to_string(),
-    };
-    Ok(warnings.iter().map(text).collect())
+    Ok(warnings.iter().map(|warning| without_putting_back(warning).to_string()).collect())
 }
 
 /// Returns the protected files that differ from the state before the agent, new ones first: they may block the path of an original.
@@ -83,7 +81,11 @@ fn touched(
     let (old, new) = (Tree::only(before, wanted)?, Tree::only(workspace, wanted)?);
     let mut found = differences(&old, &new)?;
     let is_meant = |path: &Path| {
-        let is_named = || globs.iter().any(|glob| glob.is_path() && glob.is_match_path(path));
+        let is_apart = || ignored_folder(path, now).is_none();
+        let is_named = || {
+            globs.iter().any(|glob| glob.is_path() && glob.is_match_path(path))
+                || (is_apart() && globs.iter().any(|glob| names_file(glob, path)))
+        };
         let is_seen = now.entries.contains_key(path) || now.beyond.special.contains(path);
         is_seen || is_named() || names_what_is_ignored(globs, path, now)
     };

@@ -549,6 +549,61 @@ fn workspaces_without_packages_of_a_registry_are_linked_and_protected() {
 }
 
 #[test]
+#[ignore = "slow: runs npm"]
+fn the_files_of_a_tool_that_a_script_of_npm_starts_are_restored() {
+    if !runners(&["make", "node", "npm"]) {
+        return;
+    }
+    let project = Project::new();
+    let told = |name: &str, call: &str| format!("console.log((calc.{call} ? 'ok' : 'not ok') + ' - {name}');\n");
+    let test = format!("const calc = require('../calc');\n{}", told("doubles", "twice(2) === 4"));
+    let (before, after) = (
+        format!("{test}console.log('1..1');\n"),
+        format!("{test}{}console.log('1..2');\n", told("adds", "add(1, 2) === 3")),
+    );
+    let begin = [
+        ("Makefile", "check:\n\t@node test/all.js\n"),
+        ("calc.js", CALC_JS),
+        ("package.json", r#"{"scripts": {"test": "npm run all --silent", "preall": "true", "all": "make -s check"}}"#),
+        ("test/all.js", before.as_str()),
+    ];
+    let fixed = CALC_JS.replace("a - b", "a + b");
+    let case = mined(&project, &begin, "Fix the sum", &[("calc.js", fixed.as_str()), ("test/all.js", after.as_str())]);
+    let forged = "check:\n\t@printf 'ok - doubles\\nok - adds\\n1..2\\n'\n";
+    decides(&project, &case, &[("calc.js", &fixed)], 0);
+    decides(&project, &case, &[("Makefile", forged)], 1);
+    // GNU make prefers this file.
+    decides(&project, &case, &[("GNUmakefile", forged)], 1);
+}
+
+#[test]
+#[ignore = "slow: builds a crate several times"]
+fn a_lock_file_and_tests_within_the_code_of_an_agent_decide_nothing() {
+    if !runners(&["cargo"]) {
+        return;
+    }
+    let project = Project::new();
+    let code = "pub fn add(a: i32, b: i32) -> i32 { a - b }\n";
+    // Cargo refuses to build a target by its name without a feature that it needs.
+    let manifest = "[package]\nname = \"calc\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[features]\nslow = []\n[[test]]\n\
+                    name = \"slow\"\nrequired-features = [\"slow\"]\n";
+    let begin = [
+        (".gitignore", "Cargo.lock\ntarget\n"),
+        ("Cargo.toml", manifest),
+        ("src/lib.rs", code),
+        ("tests/slow.rs", "#[test]\nfn slow() {}\n"),
+    ];
+    let fixed = code.replace("a - b", "a + b");
+    let test = "#[test]\nfn adds() { assert_eq!(calc::add(1, 2), 3); }\n";
+    let case = mined(&project, &begin, "Fix the sum", &[("src/lib.rs", fixed.as_str()), ("tests/ops.rs", test)]);
+    // The package of the agent's own tests is not in the manifest that is put back.
+    let own = "#[cfg(test)]\nmod tests {\n    #[test]\n    fn own() { assert_eq!(kit::three(), 3); }\n}\n";
+    let right = format!("{fixed}{own}");
+    decides(&project, &case, &[("Cargo.lock", "no lock file\n"), ("src/lib.rs", &right)], 0);
+    decides(&project, &case, &[("src/lib.rs", &format!("{code}{own}"))], 1);
+}
+
+#[test]
 #[ignore = "slow: installs mocha"]
 fn packages_that_the_agent_changed_are_restored() {
     if !runners(&["node", "npm"]) {

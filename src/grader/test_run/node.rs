@@ -2,11 +2,14 @@
 
 use super::node_failures::{self, Details, Failures};
 use super::report::{
-    Report, Status, Totals, is_failed_hook, is_unreadable, not_counted, number_before, sum_of, unreadable,
+    Report, Status, Totals, is_failed_hook, is_script, is_unreadable, not_counted, number_before, sum_of, unreadable,
     unreadable_before, whole,
 };
 use super::tap;
 use crate::reason_text::short;
+
+/// The line of jest for a file that could not be loaded.
+const NOT_LOADED: &str = "● Test suite failed to run";
 
 /// Parses the output; returns an empty report for the output of another runner.
 pub fn read(text: &str) -> Report {
@@ -27,6 +30,8 @@ pub fn read(text: &str) -> Report {
     let (mut counted, mut known) = (0_u64, 0_u64);
     // The first line of jest or vitest for a file with a failure.
     let mut failed_file: Option<&str> = None;
+    // The last line of jest for a file with a failure.
+    let mut last_failed_file = "";
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
         let indent = line.len() - line.trim_start().len();
@@ -42,6 +47,12 @@ pub fn read(text: &str) -> Report {
             continue;
         }
         missing = missing.or_else(|| missing_tests(trimmed));
+        if trimmed.starts_with("FAIL ") && indent < 2 {
+            last_failed_file = trimmed;
+        } else if trimmed == NOT_LOADED {
+            let words = last_failed_file.split_whitespace();
+            words.filter(|word| is_script(word)).for_each(|file| report.note_file(file, Status::Failed));
+        }
         if let Some(why) = failed_beside(trimmed) {
             beside = Some(why);
             continue;
@@ -144,7 +155,7 @@ pub fn read(text: &str) -> Report {
 /// load or did not run, or a hook of mocha or vitest that failed.
 fn missing_tests(line: &str) -> Option<String> {
     let name = numbered(line).unwrap_or(line);
-    if line == "● Test suite failed to run" {
+    if line == NOT_LOADED {
         Some(format!("the runner reports `{line}`, so the tests of a file did not run"))
     } else if has_missing_files(line) {
         let line = line.split_whitespace().collect::<Vec<&str>>().join(" ");
@@ -192,7 +203,7 @@ fn failed_beside(line: &str) -> Option<String> {
     let of_files = TOTALS.iter().filter_map(|start| line.strip_prefix(start)).any(|rest| has(rest, "failed"));
     let errors = ["Errors ", "Type Errors "].iter().filter_map(|start| line.strip_prefix(start));
     let of_errors = errors.clone().any(|rest| has(rest, "error") || has(rest, "errors"));
-    let is_error = line == "● Test suite failed to run" || line.starts_with("Vitest caught ");
+    let is_error = line == NOT_LOADED || line.starts_with("Vitest caught ");
     (of_files || of_errors || is_error || has_missing_files(line))
         .then(|| line.split_whitespace().collect::<Vec<&str>>().join(" "))
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io::Read as _;
 use std::path::Path;
 
+use super::failed_files::FailedFiles;
 use crate::reason_text::short;
 use crate::regular;
 
@@ -91,6 +92,8 @@ pub struct Report {
     broken: Vec<String>,
     /// The descriptions of files and packages that have tests, of which none ran.
     without_tests: Vec<String>,
+    /// The hidden files among `broken`.
+    failed_files: FailedFiles,
 }
 
 impl Report {
@@ -238,6 +241,8 @@ impl Report {
             let name = short(name.strip_prefix(&prefix).unwrap_or(name), 120);
             self.incomplete(format!("the file `{name}` failed outside of its tests, so some of them may not have run"));
         }
+        let inside = broken.iter().map(|name| name.strip_prefix(&prefix).unwrap_or(name).to_owned());
+        self.broken = inside.collect();
         let is_absolute = |test: &Test| test.names.iter().any(|name| name.starts_with(&prefix));
         if !self.tests.iter().any(is_absolute) {
             return self;
@@ -254,6 +259,26 @@ impl Report {
             }
         }
         self
+    }
+
+    /// Returns the report with the hidden files that failed outside of their tests. `hidden` is the folder of hidden files. The
+    /// names of the report are relative to the folder of the tests.
+    pub fn with_hidden(mut self, hidden: Option<&Path>) -> Self {
+        self.failed_files = FailedFiles::of(hidden, &self.broken);
+        self
+    }
+
+    /// Returns those names of tests that a file which failed outside of its tests has, too. `folder` is the one in which the tests
+    /// ran.
+    pub fn in_failed_files<'a>(&self, folder: &Path, names: impl Iterator<Item = &'a String>) -> BTreeSet<String> {
+        let failed = FailedFiles::of(Some(folder), &self.broken);
+        names.filter(|name| failed.with_test(name).is_some()).cloned().collect()
+    }
+
+    /// Returns the hidden file that failed outside of its tests and has a test of this name: then the test that passed may be
+    /// that of another file.
+    pub fn failed_file_of(&self, wanted: &str) -> Option<&str> {
+        self.failed_files.with_test(wanted)
     }
 
     /// Returns how many tests passed without being named.
@@ -313,11 +338,12 @@ impl Report {
     }
 
     /// Returns true if a listed name passes. With a report that lacks tests, the last part of a name does not: another test of
-    /// this name may not have run.
+    /// this name may not have run. Neither does the name of a test in a hidden file that failed outside of its tests.
     pub fn passes(&self, wanted: &str, listed: &Listed<'_>) -> bool {
         let found = self.listed(wanted, listed);
         let has_passed = !found.is_empty() && found.iter().all(|test| test.status == Status::Passed);
-        has_passed && !self.is_unclear(wanted) && self.may_be_another(wanted, &found).is_none()
+        let is_another = || self.may_be_another(wanted, &found).is_some() || self.failed_file_of(wanted).is_some();
+        has_passed && !self.is_unclear(wanted) && !is_another()
     }
 
     /// Returns the problem because of which tests that a name selects may not be all tests of this name: the name is the last

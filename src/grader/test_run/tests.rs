@@ -43,7 +43,7 @@ fn grade(grader: &str, stdout: &str, code: i32) -> Grade {
 fn grade_lost(grader: &str, stdout: &str) -> Grade {
     let tests: Tests = serde_yaml::from_str(grader).unwrap();
     let outcome = CommandOutcome { exit: Some(LOST), ..outcome(stdout, 0) };
-    tests.grade_run("`it`", Path::new("/nowhere"), Path::new("/nowhere"), None, &outcome).0
+    tests.grade_run("`it`", Path::new("/nowhere"), Path::new("/nowhere"), None, None, &outcome).0
 }
 
 #[test]

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::settings_text::plain;
 use crate::mine::language::NODE;
-use crate::mine::protection::{PROGRAMS, setup_files};
+use crate::mine::protection::setup_files;
+use crate::mine::protection::tools::ToolCommand;
 use crate::mine::role::{name, split};
 use crate::mine::runner::Tree;
 
@@ -17,10 +17,6 @@ const STARTS: [&str; 10] = ["$`", "Command", "Popen", "call(", "check_", "exec",
 const OF_SHELL: [&str; 4] = ["bash", "bats", "sh", "t"];
 /// Words of a shell after which a command begins.
 const BEFORE: [&str; 8] = ["!", "&&", "(", ";", "do", "run", "then", "||"];
-/// Options with the folder in which a tool works.
-const FOLDERS: [&str; 5] = ["--cwd", "--dir", "--directory", "--prefix", "-C"];
-/// Options with the file that decides what a tool does.
-const FILES: [&str; 6] = ["--conf", "--file", "--justfile", "--makefile", "-c", "-f"];
 /// The maximum number of lines of a command.
 const MAX_COMMAND_LINES: usize = 4;
 
@@ -31,42 +27,21 @@ pub(super) fn of_tools<'a>(tests: impl Iterator<Item = (&'a String, &'a String)>
     let mut found = BTreeSet::new();
     for (path, text) in tests {
         for words in commands(path, text) {
-            let program = words.first().map(|word| name(word)).unwrap_or_default();
-            let files = PROGRAMS.iter().find(|(programs, _)| programs.contains(&program)).map(|(_, files)| *files);
-            let files = files.unwrap_or_default();
-            let folder = option(&words, &FOLDERS);
-            let named = option(&words, &FILES).filter(|_| !files.is_empty());
-            let place = |file: &str| folder.map_or_else(|| file.to_owned(), |folder| format!("{folder}/{file}"));
+            let Some(tool) = ToolCommand::of(&words) else { continue };
             // `package.json` is protected if tests are of Node.
             let is_open = |file: &String| tree.has(file) && (name(file) != "package.json" || !NODE.has(path));
-            found.extend(files.iter().copied().chain(named).map(place).filter(is_open));
+            let files = tool.files.iter().copied().chain(tool.named).map(|file| tool.place(file));
+            found.extend(files.filter(is_open));
             // The scripts of another folder are not read.
-            let is_of_top = files.contains(&"package.json") && folder.is_none();
+            let is_of_top = tool.files.contains(&"package.json") && tool.folder.is_none();
             if let Some(manifest) = manifest.as_ref().filter(|_| is_of_top) {
                 // `npm run verify` and `yarn verify`
                 let names = words.iter().skip(1).filter(|word| !word.starts_with('-')).take(2);
-                let scripts: Vec<String> =
-                    names.flat_map(|it| ["", "pre", "post"].map(|start| format!("{start}{it}"))).collect();
-                let scripts: Vec<&str> = scripts.iter().map(String::as_str).collect();
-                found.extend(setup_files::of_package(tree, manifest, &scripts));
+                found.extend(setup_files::of_package(tree, manifest, &names.copied().collect::<Vec<&str>>()));
             }
         }
     }
     found
-}
-
-/// Returns the path in the first of some options that a command has: `-C qa`, `-Cqa` or `--directory=qa`.
-fn option<'a>(words: &[&'a str], options: &[&str]) -> Option<&'a str> {
-    words.iter().enumerate().find_map(|(at, word)| {
-        if options.contains(word) {
-            return words.get(at + 1).copied().map(plain);
-        }
-        let value = |option: &&str| match option.starts_with("--") {
-            true => word.strip_prefix(*option)?.strip_prefix('='),
-            false => word.strip_prefix(*option),
-        };
-        options.iter().find_map(value).map(plain)
-    })
 }
 
 /// Returns the commands that a file of tests may start, each with the words after it: those in the lines of a shell, and in the

@@ -127,8 +127,9 @@ mod tests {
             found.contains(&"hamcrest.py".to_owned()) && !found.iter().any(|path| path.contains("pkg")),
             "{found:?}"
         );
-        let globs = crate::mine::protection::shadows(&found, &[], &[]);
-        let expected = ["hamcrest/**/*.{py,pyc,pyd,so}", "hamcrest.{py,pyc,pyd,so,*.pyd,*.so}"];
+        let globs = crate::mine::protection::shadows(&found, &[]);
+        let packages = "hamcrest/**/{__init__,__init__.*,*}.{py,pyc,pyd,so}";
+        let expected = [packages, "hamcrest.{py,pyc,pyd,so,*.pyd,*.so}"];
         assert!(expected.iter().all(|glob| globs.contains(&(*glob).to_owned())), "{globs:?}");
     }
 

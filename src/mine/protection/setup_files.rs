@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::mine::runner::Tree;
+use super::tools::ToolCommand;
+use crate::mine::role;
+use crate::mine::runner::{Runner, Tree};
 
 /// Keys of the settings of mocha, jest, vitest and ava, and options of these programs and of Node, whose values are files
 /// that are loaded before the tests, or that decide how the tests are run.
@@ -70,29 +72,124 @@ const ENDINGS: [&str; 16] = [
     "/jest-preset.json",
 ];
 
-/// Returns the files of a tree that runners of Node load before the tests.
-pub(super) fn loaded(tree: &Tree) -> BTreeSet<String> {
+/// The beginnings of the names of scripts that npm runs before a script, and around it.
+const BEFORE: [&str; 1] = ["pre"];
+const AROUND: [&str; 2] = ["pre", "post"];
+
+/// Returns the files of a tree that a runner of Node loads before the tests.
+pub(super) fn loaded(tree: &Tree, runner: Runner) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
+    // A script and the settings of mocha name files from the working directory, which is the top folder or the package.
+    let mut add = |folders: &[&str], names: Vec<String>| {
+        let folders: Vec<&str> = folders.iter().copied().chain([""]).collect();
+        for name in &names {
+            found.extend(folders.iter().filter_map(|folder| file(tree, folder, name)));
+        }
+    };
+    let runs_scripts = !matches!(runner, Runner::Node | Runner::Mocha | Runner::Jest | Runner::Vitest);
     for (path, text) in &tree.texts {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-        // A script and the settings of mocha name files from the working directory, which is the top folder or the package.
-        let mut add = |names: Vec<String>| {
-            let files = names.iter().flat_map(|name| [file(tree, folder, name), file(tree, "", name)]);
-            found.extend(files.flatten());
-        };
         if name == "package.json" {
             let Ok(package) = serde_json::from_str::<Value>(text) else { continue };
-            add(of_scripts(&package, &["test", "pretest"]));
+            if !runs_scripts {
+                add(&[folder], of_program(&package, runner.word()));
+            }
             for section in SECTIONS.iter().filter_map(|section| package.get(section)) {
-                add(of_settings(&section.to_string()));
+                add(&[folder], of_settings(&section.to_string()));
             }
         } else if name == "mocha.opts" {
-            add(of_line(text));
+            add(&[folder], of_line(text));
         } else if crate::mine::runner::has_settings_of_node(name) {
-            add(of_settings(text));
+            add(&[folder], of_settings(text));
         }
     }
+    // What npm runs after a script loads nothing before the tests.
+    let reached = if runs_scripts { reached(tree, &BEFORE) } else { Vec::new() };
+    for (folder, lines) in reached {
+        let enters = lines.iter().flat_map(|line| commands(line)).filter(|words| words.first() == Some(&"cd"));
+        let entered: Vec<String> = enters.filter_map(|words| place(&folder, words.get(1)?)).collect();
+        let folders: Vec<&str> = [folder.as_str()].into_iter().chain(entered.iter().map(String::as_str)).collect();
+        add(&folders, lines.iter().flat_map(|line| of_line(line)).collect());
+    }
     found
+}
+
+/// Returns the names in those commands of the script `test` that start a program. Mined commands start the program itself, so npm
+/// runs no script.
+fn of_program(package: &Value, program: &str) -> Vec<String> {
+    let line = package.pointer("/scripts/test").and_then(Value::as_str).unwrap_or_default();
+    let is_program = |word: &str| {
+        let name = role::name(word);
+        name == program || name.strip_prefix('_') == Some(program) || name.strip_suffix(".js") == Some(program)
+    };
+    let has_program = |part: &&str| commands(part).into_iter().flatten().any(is_program);
+    let parts: Vec<&str> = line.split(['&', ';', '|', '\n']).filter(has_program).collect();
+    // Another part with `node` starts another program.
+    let is_of_tests = |part: &str| program == "node" && part.split_whitespace().any(|word| word == "--test");
+    let has_tests = parts.iter().any(|part| is_of_tests(part));
+    parts.into_iter().filter(|part| !has_tests || is_of_tests(part)).flat_map(of_line).collect()
+}
+
+/// Returns the files that decide what the tools do which the script `test` of a package starts, such as the `Makefile` of
+/// `make test`, and those that a tool would prefer to them if they existed. `package.json` is not among them. A script may enter
+/// each folder that it names.
+pub(super) fn of_tools(tree: &Tree) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for (folder, lines) in reached(tree, &AROUND) {
+        let folders = named_folders(tree, &folder, &lines);
+        for words in lines.iter().flat_map(|line| commands(line)) {
+            for tool in (0..words.len()).filter_map(|at| ToolCommand::of(words.get(at..)?)) {
+                for folder in &folders {
+                    let place = |file: &str| place(folder, &tool.place(file));
+                    let named = tool.named.and_then(place).filter(|path| tree.has(path));
+                    let looked_for: Vec<String> = tool.files.iter().filter_map(|file| place(file)).collect();
+                    let has_any = looked_for.iter().any(|path| tree.has(path));
+                    found.extend(named.into_iter().chain(looked_for.into_iter().filter(|_| has_any)));
+                }
+            }
+        }
+    }
+    found.retain(|path| role::name(path) != "package.json");
+    found
+}
+
+/// Returns the lines that the script `test` of each package comes to, in its own package and in others
+/// (`npm --prefix qa run check`, `cd qa && npm run check`). Each part has the folder of a package, empty or with a slash at its end. `around` are the beginnings
+/// of the names of scripts that npm runs, too.
+fn reached(tree: &Tree, around: &[&str]) -> Vec<(String, Vec<String>)> {
+    let packages = tree.texts.keys().filter(|path| role::name(path) == "package.json");
+    let mut open: Vec<(String, Vec<String>)> =
+        packages.map(|path| (role::folder(path).to_owned(), vec!["test".to_owned()])).collect();
+    let mut done: BTreeSet<(String, Vec<String>)> = BTreeSet::new();
+    let mut found = Vec::new();
+    while let Some((folder, scripts)) = open.pop() {
+        if !done.insert((folder.clone(), scripts.clone())) {
+            continue;
+        }
+        let text = tree.text(&format!("{folder}package.json"));
+        let Some(package) = text.and_then(|text| serde_json::from_str::<Value>(text).ok()) else { continue };
+        let scripts: Vec<&str> = scripts.iter().map(String::as_str).collect();
+        let lines: Vec<String> = lines(&package, &scripts, around).into_iter().map(str::to_owned).collect();
+        let folders = named_folders(tree, &folder, &lines);
+        for words in lines.iter().flat_map(|line| commands(line)) {
+            let tools = (0..words.len()).filter_map(|at| ToolCommand::of(words.get(at..)?));
+            for tool in tools.filter(|tool| tool.files.contains(&"package.json")) {
+                let manifests = folders.iter().filter_map(|it| place(it, &tool.place("package.json")));
+                let others = manifests.filter(|path| tree.has(path) && role::folder(path) != folder);
+                let names: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+                open.extend(others.map(|path| (role::folder(&path).to_owned(), names.clone())));
+            }
+        }
+        found.push((folder, lines));
+    }
+    found
+}
+
+/// Returns the folder of a package, and the folders of the tree that lines of its scripts name, without slashes at their ends.
+fn named_folders(tree: &Tree, folder: &str, lines: &[String]) -> BTreeSet<String> {
+    let words = lines.iter().flat_map(|line| commands(line)).flatten();
+    let named = words.filter_map(|word| place(folder, word)).filter(|path| tree.has_folder(path));
+    named.chain(place(folder, "")).collect()
 }
 
 /// Returns the file that a name means from a folder.
@@ -116,30 +213,41 @@ pub(super) fn place(folder: &str, name: &str) -> Option<String> {
 
 /// Returns the files that the scripts of a package, and the scripts that these run, name as programs or load.
 pub(in crate::mine) fn of_package(tree: &Tree, package: &Value, scripts: &[&str]) -> BTreeSet<String> {
-    of_scripts(package, scripts).iter().filter_map(|name| file(tree, "", name)).collect()
+    let names = lines(package, scripts, &AROUND).into_iter().flat_map(of_line);
+    names.filter_map(|name| file(tree, "", &name)).collect()
 }
 
-/// Returns the names in scripts of a package and in the scripts that they run.
-fn of_scripts(package: &Value, scripts: &[&str]) -> Vec<String> {
-    let script = |name: &str| package.get("scripts")?.get(name)?.as_str();
-    let mut open = scripts.to_vec();
-    let mut done: Vec<&str> = Vec::new();
-    let mut names = Vec::new();
+/// Returns the lines of scripts of a package, of the scripts that npm runs before or after them, and of those that they run.
+/// `around` are the beginnings of the names of the former.
+fn lines<'a>(package: &'a Value, scripts: &[&str], around: &[&str]) -> Vec<&'a str> {
+    let mut open: Vec<String> = scripts.iter().map(|name| (*name).to_owned()).collect();
+    let mut done: BTreeSet<String> = BTreeSet::new();
+    let mut lines = Vec::new();
     while let Some(name) = open.pop() {
-        let Some(line) = script(name).filter(|_| !done.contains(&name)) else { continue };
-        done.push(name);
-        names.extend(of_line(line));
-        open.extend(line.split_whitespace().map(|word| word.trim_matches(['"', '\''])));
+        let line = package.get("scripts").and_then(|scripts| scripts.get(&name)?.as_str());
+        let Some(line) = line.filter(|_| !done.contains(&name)) else { continue };
+        lines.push(line);
+        open.extend(around.iter().map(|start| format!("{start}{name}")));
+        open.extend(commands(line).into_iter().flatten().map(str::to_owned));
+        done.insert(name);
     }
-    names
+    lines
+}
+
+/// Returns the words of each command in a line of a shell.
+fn commands(line: &str) -> Vec<Vec<&str>> {
+    let parts = line.split(['&', ';', '|', '\n']).map(|part| {
+        let words = part.split_whitespace().map(|word| word.trim_matches(['"', '\'', '(', ')']));
+        words.filter(|word| !word.is_empty()).collect()
+    });
+    parts.collect()
 }
 
 /// Returns the names of files in a line of a shell: values of options, and files that are run.
 fn of_line(line: &str) -> Vec<String> {
     let mut names = Vec::new();
-    for part in line.split(['&', ';', '|', '\n']) {
-        let words = part.split_whitespace().map(|word| word.trim_matches(['"', '\'', '(', ')']));
-        let mut rest = words.filter(|word| !word.is_empty());
+    for words in commands(line) {
+        let mut rest = words.into_iter();
         let mut is_run = true;
         while let Some(word) = rest.next() {
             let (option, value) = word.split_once('=').map_or((word, None), |(option, value)| (option, Some(value)));
@@ -244,6 +352,12 @@ mod tests {
                 r#"{"scripts": {"test": "eslint lib/x.js && npm run unit", "unit": "mocha --file b.ts"}}"#,
                 &["b.ts"],
             ),
+            (
+                "package.json",
+                r#"{"scripts": {"test": "npm run unit&&true", "preunit": "./b.ts", "unit": "x", "postunit": "node lib/x"}}"#,
+                &["b.ts"],
+            ),
+            ("package.json", r#"{"scripts": {"test": "cd pkg && node c && cd ../lib"}}"#, &["pkg/c.js"]),
             ("package.json", r#"{"scripts": {"test": "CI=1 node lib/x.js && ./b.ts"}}"#, &["b.ts", "lib/x.js"]),
             (
                 "package.json",
@@ -284,7 +398,61 @@ mod tests {
         ] {
             let tree = tree(&["support/a.js", "b.ts", "lib/x.js", "pkg/c.js"], (path, text));
             let expected: BTreeSet<String> = expected.iter().map(|path| (*path).to_owned()).collect();
-            assert_eq!(loaded(&tree), expected, "{path}: {text}");
+            assert_eq!(loaded(&tree, Runner::Npm), expected, "{path}: {text}");
         }
+    }
+
+    #[test]
+    fn only_npm_runs_further_scripts_than_test() {
+        let files = ["support/a.js", "b.ts", "lib/x.js"];
+        for (test, runner, expected) in [
+            ("node lib/x.js && node --import ./support/a.js --test", Runner::Node, &["support/a.js"][..]),
+            ("npm run unit && nyc node_modules/.bin/_mocha -r ./support/a", Runner::Mocha, &["support/a.js"]),
+            ("npm run unit && mocha -r ./support/a", Runner::Npm, &["b.ts", "lib/x.js", "support/a.js"]),
+        ] {
+            let scripts = serde_json::json!({
+                "test": test, "pretest": "node lib/x.js", "posttest": "./c.js", "unit": "./b.ts", "postunit": "./c.js"
+            });
+            let package = serde_json::json!({ "scripts": scripts }).to_string();
+            let tree = tree(&[&files[..], &["c.js"]].concat(), ("package.json", package.as_str()));
+            assert_eq!(loaded(&tree, runner).into_iter().collect::<Vec<_>>(), expected, "{test}");
+        }
+    }
+
+    #[test]
+    fn the_files_of_tools_that_scripts_start_are_found() {
+        let files = ["Gruntfile.js", "gulpfile.mjs", "justfile", "qa/Makefile", "qa/sum.mk"];
+        for (path, scripts, expected) in [
+            ("package.json", r#""test": "gulp test""#, &["gulpfile.mjs"][..]),
+            (
+                "package.json",
+                r#""test": "npm run all", "all": "x", "preall": "CI=1 node_modules/.bin/grunt a""#,
+                &["Gruntfile.js"],
+            ),
+            ("package.json", r#""test": "(just test)""#, &["justfile"]),
+            ("package.json", r#""test": "make -C ./qa -f sum.mk test""#, &["qa/Makefile", "qa/sum.mk"]),
+            ("qa/package.json", r#""test": "make test""#, &["qa/Makefile"]),
+            ("package.json", r#""test": "cd qa && make -s test""#, &["qa/Makefile"]),
+            ("package.json", r#""test": "make test""#, &[]),
+            ("package.json", r#""lint": "gulp""#, &[]),
+        ] {
+            let package = format!("{{\"scripts\": {{{scripts}}}}}");
+            let tree = tree(&files, (path, package.as_str()));
+            let found: Vec<String> = of_tools(&tree).into_iter().filter(|path| tree.has(path)).collect();
+            assert_eq!(found, expected, "{path}: {scripts}");
+        }
+        // The script of another package.
+        for test in ["npm --prefix qa run -s check", "cd qa && npm run check"] {
+            let package = format!("{{\"scripts\": {{\"test\": \"{test}\"}}}}");
+            let mut tree = tree(&["qa/Makefile", "qa/package.json"], ("package.json", package.as_str()));
+            let scripts = r#"{"scripts": {"check": "make all && node run", "lint": "just"}}"#;
+            tree.texts.insert("qa/package.json".to_owned(), scripts.to_owned());
+            tree.files.extend(["qa/justfile", "qa/run.js"].map(str::to_owned));
+            let found: Vec<String> = of_tools(&tree).into_iter().filter(|path| tree.has(path)).collect();
+            assert_eq!(found, ["qa/Makefile"], "{test}");
+            assert!(loaded(&tree, Runner::Given).contains("qa/run.js"), "{test}");
+        }
+        let tree = tree(&["Makefile"], ("package.json", r#"{"scripts": {"test": "make test"}}"#));
+        assert_eq!(of_tools(&tree).into_iter().collect::<Vec<_>>(), ["GNUmakefile", "Makefile", "makefile"]);
     }
 }

@@ -122,8 +122,11 @@ fn runs(script: &str, package: &Value) -> Vec<(Runner, String, Format, bool)> {
 /// jest and vitest the shell expands the globs, as in `npm test`: jest and vitest take them for other patterns, and node
 /// expands none before version 21.
 fn arguments(script: &str, program: &str) -> Option<String> {
-    let part =
-        script.split(['&', ';', '|']).find(|part| part.split_whitespace().any(|word| is_program(word, program)))?;
+    let has_program = |part: &&str| part.split_whitespace().any(|word| is_program(word, program));
+    let parts: Vec<&str> = script.split(['&', ';', '|']).filter(has_program).collect();
+    // Another part with `node` starts another program.
+    let of_tests = parts.iter().find(|part| program == "node" && part.split_whitespace().any(|word| word == "--test"));
+    let part = of_tests.or(parts.first())?;
     let mut words = part.split_whitespace().skip_while(|word| !is_program(word, program)).skip(1);
     let mut kept = Vec::new();
     let has_globs = |word: &str| !EXPANDING.contains(&program) && is_bare_glob(word);
@@ -237,6 +240,8 @@ mod tests {
             ("node --test test/$(ls)*.js", "node --test --test-reporter=tap 'test/$(ls)*.js'"),
             ("jest src/*.test.js", "node_modules/.bin/jest src/*.test.js --ci --verbose --coverage=false 2>&1"),
             ("ava test/**/*.js", "node_modules/.bin/ava 'test/**/*.js' --tap"),
+            ("node scripts/check.js && node --test", "node --test --test-reporter=tap"),
+            ("node a.js; node --test test/a.js && node b.js", "node --test --test-reporter=tap test/a.js"),
         ] {
             assert_eq!(runs(script, &json!({}))[0].1, line, "{script}");
         }

@@ -96,17 +96,26 @@ fn prompts_that_were_not_sent_are_told() {
 }
 
 #[test]
-fn a_new_ignored_file_is_protected_if_a_glob_is_its_path() {
-    for (protect, exit) in [("tests/settings.local", 1), ("tests/**", 0)] {
+fn a_new_ignored_file_is_protected_if_a_glob_is_its_path_or_names_it_outside_of_ignored_folders() {
+    for (protect, path, exit) in [
+        ("tests/settings.local", "tests/settings.local", 1),
+        ("tests/**", "tests/settings.local", 0),
+        ("**/settings.local", "tests/settings.local", 1),
+        ("tests/{other,settings}.{local,*.local}", "tests/settings.local", 1),
+        ("tests/*.local", "tests/settings.local", 0),
+        // What a build copies.
+        ("**/settings.local", "out/settings.local", 0),
+    ] {
         let project = Project::new();
-        project.write("cases/fix/.gitignore", "*.local\n");
+        project.write("cases/fix/.gitignore", "*.local\nout/\n");
         project.write("cases/fix/tests/a.py", "1");
         let keys = format!("workspace: {{copy: fix, protect: ['{protect}'], protect-strict: true}}");
         let graders = "graders: [{files: {exists: [tests/a.py]}}]";
-        project.case("a", &format!("{keys}\n{graders}"), "steps: [{write: {path: tests/settings.local, text: evil}}]");
+        let script = format!("steps: [{{write: {{path: {path}, text: evil}}}}]");
+        project.case("a", &format!("{keys}\n{graders}"), &script);
         project.evals(&["run"]).exits(exit);
         let warnings = project.result("a/demo/default/1")["warnings"].to_string();
-        assert_eq!(warnings.contains("protected_file"), exit == 1, "{warnings}");
+        assert_eq!(warnings.contains("protected_file"), exit == 1, "{protect}: {warnings}");
     }
 }
 

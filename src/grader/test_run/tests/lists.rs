@@ -229,3 +229,36 @@ fn one_reported_test_satisfies_one_listed_name() {
     assert!(scored(judged(both, "unittest", &text).0).2.contains("`test_core.Core.test_empty` was not run"));
     assert!(scored(judged("test_cli.Cli.test_empty", "unittest", &text).0).0);
 }
+
+#[test]
+fn a_test_that_passed_may_not_be_that_of_a_hidden_file_that_was_not_loaded() {
+    let root = tempfile::tempdir().unwrap();
+    let [folder, hidden] = ["workspace", "hidden"].map(|name| root.path().join(name));
+    for folder in [&folder, &hidden] {
+        std::fs::create_dir_all(folder.join("spec")).unwrap();
+        std::fs::write(folder.join("spec/take.js"), "require('node:test')('takes', () => {});\n").unwrap();
+    }
+    let file = format!("{}/spec/take.js", folder.display());
+    let tap = format!(
+        "TAP version 13\n# Subtest: adds\nok 1 - adds\n# Subtest: takes\nok 2 - takes\n# Subtest: {file}\nnot ok 3 - {file}\n1..3\n"
+    );
+    let jest = "FAIL spec/own.js\n  ✓ adds (1 ms)\n  ✓ takes (1 ms)\n  ✕ other (1 ms)\nFAIL spec/take.js\n  ● Test suite failed to \
+                run\n\n    Error: x\n\nTest Suites: 2 failed, 2 total\nTests:       1 failed, 2 passed, 3 total\n";
+    for (format, text) in [("tap", tap.as_str()), ("node", jest)] {
+        let judged = |name: &str, hidden: Option<&Path>| {
+            let tests: Tests =
+                serde_yaml::from_str(&format!("{{run: x, format: {format}, fail-to-pass: [{name}]}}")).unwrap();
+            let outcome = outcome(text, 1);
+            let report = tests.read(&outcome).unwrap().in_folder(&folder).with_hidden(hidden);
+            (tests.grade_report("x", &report, &outcome), tests.seen(&report).fail_to_pass_passed)
+        };
+        let (grade, passed) = judged("takes", Some(&hidden));
+        let why = "the hidden file `spec/take.js`, which has a test of this name, failed outside of its tests";
+        assert!(matches!(&grade, Grade::Ungraded { reason } if reason.contains(why)), "{format}: {grade:?}");
+        assert!(passed.is_empty(), "{format}");
+        // Another file has this test, and without hidden files it is not known which one should have it.
+        for (name, hidden) in [("adds", Some(hidden.as_path())), ("takes", None)] {
+            assert!(scored(judged(name, hidden).0).0, "{format}: {name}");
+        }
+    }
+}

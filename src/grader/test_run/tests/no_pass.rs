@@ -363,11 +363,12 @@ fn a_report_that_leaves_a_doubt_is_ungraded() {
 
 #[test]
 fn an_output_whose_beginning_was_not_kept_fails_only_by_a_failure() {
-    let filler = "# a line of a log\n".repeat(KEPT / 18 + 1);
+    let line = format!("# a line of a log {}\n", "x".repeat(8 << 10));
+    let filler = line.repeat(KEPT / line.len() + 1);
     let judged = |end: &str, code: i32| {
         let tests: Tests = serde_yaml::from_str("{run: x, format: tap}").unwrap();
         let nowhere = Path::new("/nowhere");
-        tests.grade_run("`it`", nowhere, nowhere, None, &outcome(&format!("{filler}{end}"), code)).0
+        tests.grade_run("`it`", nowhere, nowhere, None, None, &outcome(&format!("{filler}{end}"), code)).0
     };
     // The plan, or all tests, are in the part that was not kept.
     for end in ["ok 1 - a\nok 2 - b\n", "", "1..0\n"] {

@@ -51,6 +51,19 @@ fn what_is_not_what_it_should_be_is_told() {
 }
 
 #[test]
+fn a_line_that_directs_its_results_is_not_told_to_name_a_file() {
+    let directed = "{run: 'python3 -c program 3>&1 >&2', format: junit}";
+    for (grader, code, why) in [
+        ("{run: x, format: junit}", 1, "`it` printed no JUnit XML; if it writes a file, add `report: PATH`"),
+        (directed, 1, "`it` exited with 1 and wrote no results"),
+        (directed, 0, "`it` exited with 0, but wrote no results; the code under test may have ended it"),
+    ] {
+        let (passed, _, reason) = scored(grade(grader, "", code));
+        assert!(!passed && reason == why, "{grader}: {reason}");
+    }
+}
+
+#[test]
 fn a_listed_name_that_is_only_a_part_of_another_one_is_doubtful() {
     for (grader, is_doubtful) in [
         ("{run: x, fail-to-pass: ['a.py::test_x'], pass-to-pass: [test_x]}", true),
