@@ -19,6 +19,7 @@ use crate::trace::{Agent, ErrorCategory, Event, Exit, Header, NoticeCode, Seen, 
 use crate::wire::{Dir, EngineLine, Lines, Reader, WireLine, repeated_key};
 
 pub mod acp;
+mod call_progress;
 pub mod claude_stream;
 pub mod errors;
 mod exit_text;

@@ -65,7 +65,7 @@ impl Item {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// Observed.
+    /// The agent showed the behaviour.
     Seen,
     /// Checked, but not observed, which may be normal for the agent.
     NotSeen,
@@ -165,9 +165,9 @@ pub struct Report {
     /// The harness's id in the protocol's own registry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registry_id: Option<String>,
-    /// The protocol.
+    /// The protocol, as `adapter` of the manifest names it.
     pub adapter: String,
-    /// The origin of the manifest.
+    /// The origin of the manifest: `built in`, or the path of its file.
     pub origin: String,
     /// The time of the check, in RFC 3339 and UTC.
     pub checked: String,
@@ -190,7 +190,7 @@ pub struct Report {
     /// The tier that follows from the observations. Absent without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier: Option<Tier>,
-    /// The tier in the manifest.
+    /// The tier that the manifest claims (`tier`). Absent if it claims none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub declared_tier: Option<Tier>,
     /// All anomalies.

@@ -29,7 +29,7 @@ pub use form::Form;
 pub use named::{NamedPolicy, PolicyFolder};
 pub use person::Person;
 pub use policy::{DEFAULT_RULE, Policy};
-pub use request::{AnnouncedCall, Request, Subject, is_for_permission};
+pub use request::Request;
 
 /// An interaction policy. Written as a word, or as a map with one key if it has settings.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoStaticStr)]

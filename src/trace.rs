@@ -21,12 +21,15 @@ pub mod jsonl;
 mod notice_code;
 mod permission;
 pub mod recorder;
+mod request_subject;
 mod stop;
 pub mod usage;
 pub mod view;
 
 pub use notice_code::NoticeCode;
 pub use permission::{AskedCall, PermissionOption, PermissionOutcome, PermissionRequest, PermissionResponse};
+pub use request_subject::RequestSubject;
+pub(crate) use request_subject::{AnnouncedCall, Content, SubjectFacts, subject_in_trace};
 pub use stop::{AnswerGap, ErrorCategory, Exit, Stop, StopReason};
 
 /// The version of the trace format that this program writes. Traces of a higher version are refused.

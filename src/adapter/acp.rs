@@ -19,6 +19,8 @@ pub(crate) mod answers;
 pub(crate) mod background;
 pub(crate) mod blocks;
 pub(crate) mod broken_servers;
+mod bridge_reports;
+mod call_titles;
 pub(crate) mod calls;
 pub mod content;
 pub mod exchanges;

@@ -45,7 +45,7 @@ use lines::{Block, Message};
 use partial::{Streamed, Whole};
 use repeated::Repeated;
 use tools::{BUILT_IN, Kinds};
-use unknown::{foreign, has_calls, lost_text, malformed, shows_other_call, unknown_block};
+use unknown::{foreign, has_calls, lost_text, malformed, unknown_block, unknown_line};
 use withdrawn::SentLines;
 
 /// Types of lines that are known and contain no event.
@@ -217,8 +217,7 @@ impl Translator {
             "control_request" | "control_cancel_request" => self.control_line(text, recorder),
             kind if SILENT_TYPES.contains(&kind) => {}
             _ if has_calls(line) => recorder.lost(NoticeCode::UnknownLine, text),
-            _ if shows_other_call(text, recorder) => recorder.did_unseen(NoticeCode::UnknownLine, text),
-            _ => recorder.notice(NoticeCode::UnknownLine, text),
+            _ => unknown_line(text, recorder),
         }
     }
 

@@ -10,18 +10,19 @@ use serde_json::{Map, Value, json};
 
 use super::session_file::facts::EndShown;
 use super::{EndReport, Translate, errors};
+use crate::adapter::call_progress::{NewOfCalls, names_a_call, new_of_calls};
 use crate::adapter::surrogates;
 use crate::adapter::torn::{Keys, may_hold_message, may_hold_message_within};
 use crate::adapter::unknown_block::{
     all_calls, are_several_of_one_id, call_blocks, has_action_under, holds_call, ids_of_call, is_known_call,
-    is_progress, lists_other_call, may_be_answer, may_be_of_call, may_hold, names_a_call,
+    lists_other_call, may_be_answer, may_be_of_call, may_hold,
 };
 use crate::expression::{Failed, Scope, Work};
 use crate::harness::Manifest;
 use crate::harness::stream::Kind;
 use crate::text::first_bytes;
 use crate::trace::recorder::{QuotedLine, Recorder};
-use crate::trace::{Exit, NoticeCode};
+use crate::trace::{CallStatus, Exit, NoticeCode};
 use crate::values::Pattern;
 use crate::wire::{EngineLine, WireLine, trimmed};
 
@@ -62,6 +63,8 @@ pub struct Translator {
     printed: Vec<String>,
     /// Calls that no rule takes, by their ids, until they are announced.
     awaited: BTreeMap<Vec<String>, Awaited>,
+    /// Calls that lines without a rule report as failed, by their ids, until they end.
+    failed_calls: BTreeMap<String, FailedCall>,
     /// The keys by whose texts the rules distinguish the lines.
     type_keys: BTreeSet<String>,
 }
@@ -72,6 +75,15 @@ struct Awaited {
     notice: String,
     /// The line that lists the call.
     line: QuotedLine,
+}
+
+/// A call that a line without a rule reports as failed.
+struct FailedCall {
+    /// The text of the line.
+    text: String,
+    line: QuotedLine,
+    /// True if a notice already reports the line.
+    is_told: bool,
 }
 
 impl Translator {
@@ -94,6 +106,7 @@ impl Translator {
             stderr: String::new(),
             printed: Vec::new(),
             awaited: BTreeMap::new(),
+            failed_calls: BTreeMap::new(),
         }
     }
 
@@ -236,6 +249,48 @@ impl Translator {
             if !ids.iter().any(|id| recorder.was_announced(id)) {
                 recorder.about(line, |recorder| recorder.did_unseen(NoticeCode::UnmappedLine, notice));
             }
+        }
+    }
+
+    /// Takes a line that no rule takes.
+    fn take_unmapped(&mut self, line: &Value, text: &str, recorder: &mut Recorder) {
+        let is_type_key = |key: &str| self.type_keys.contains(key);
+        let new = match self.may_be_of_call(line) {
+            true => new_of_calls(line, is_type_key, recorder),
+            false => NewOfCalls::default(),
+        };
+        if new.is_other {
+            recorder.did_unseen(NoticeCode::UnmappedLine, text);
+        }
+        match new.failed {
+            Some(call) if self.failed_calls.len() < MAX_AWAITED || self.failed_calls.contains_key(&call) => {
+                let failed = || FailedCall {
+                    text: first_bytes(text, MAX_SHOWN).to_owned(),
+                    line: recorder.this_line(),
+                    is_told: new.is_other,
+                };
+                self.failed_calls.entry(call).or_insert_with(failed);
+            }
+            Some(_) => recorder.contradicted(NoticeCode::UnmappedLine, text),
+            None if new.is_other => {}
+            None if may_be_answer(line) => recorder.lost_text(NoticeCode::UnmappedLine, text),
+            None => recorder.notice(NoticeCode::UnmappedLine, text),
+        }
+    }
+
+    /// Records the lines without a rule that report a call as failed, when the call has ended, or at the end of the stream. The
+    /// outcome of the call is unknown unless it ended as a failure.
+    fn tell_failed(&mut self, at_end: bool, recorder: &mut Recorder) {
+        let ended = self.failed_calls.keys().filter(|call| at_end || !recorder.is_open(call));
+        for call in ended.cloned().collect::<Vec<_>>() {
+            let Some(FailedCall { text, line, is_told }) = self.failed_calls.remove(&call) else { continue };
+            let end = recorder.ended_as(&call);
+            let is_shown = matches!(end, Some(CallStatus::Error | CallStatus::Denied | CallStatus::Cancelled));
+            recorder.about(line, |recorder| match is_shown {
+                true if is_told => {}
+                true => recorder.notice(NoticeCode::UnmappedLine, text),
+                false => recorder.contradicted(NoticeCode::UnmappedLine, text),
+            });
         }
     }
 
@@ -497,14 +552,9 @@ impl Translate for Translator {
             self.session.begins_again();
         }
         if self.run(&mapping.lines, &LineValues::new("line", &value, &work), recorder).is_none() {
-            match () {
-                () if self.may_be_of_call(&value) && !is_progress(&value, recorder) => {
-                    recorder.did_unseen(NoticeCode::UnmappedLine, text);
-                }
-                () if may_be_answer(&value) => recorder.lost_text(NoticeCode::UnmappedLine, text),
-                () => recorder.notice(NoticeCode::UnmappedLine, text),
-            }
+            self.take_unmapped(&value, text, recorder);
         }
+        self.tell_failed(false, recorder);
     }
 
     /// Ignores the agent's input: it is the prompt, which the engine records.
@@ -580,6 +630,7 @@ impl Translate for Translator {
         self.tell_awaited(recorder);
         self.session.settle_all(recorder);
         self.session.settle_requests(recorder);
+        self.tell_failed(true, recorder);
         if *self.session.answer() == EndReport::None && self.failed.is_none() {
             let (mapping, work) = (self.mapping.clone(), Work::default());
             let mut exit = serde_json::to_value(exit).unwrap_or_default();

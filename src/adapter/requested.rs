@@ -64,6 +64,11 @@ impl Differs {
         found
     }
 
+    /// Returns true if the request asks for another command, other files or another input.
+    pub fn is_of_another(&self) -> bool {
+        self.other_command.is_some() || self.updated_input.is_some() || self.asked.locations.is_some()
+    }
+
     /// Returns the code and text of the notice, if the request differs by more than its wording.
     pub fn notice(&self, request: &str) -> Option<(NoticeCode, String)> {
         if let Some(command) = &self.other_command {

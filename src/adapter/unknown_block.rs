@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
-use crate::command_line::is_shell;
+use crate::command_line::Dialect;
 use crate::trace::recorder::Recorder;
-use crate::trace::view::{is_command_key, may_hold_command, written_paths};
+use crate::trace::view::is_command_key;
 
 /// Keys whose value, whatever it is, is neither text of a message nor a part of a call.
 const ASIDE: [&str; 3] = ["annotations", "_meta", "cache_control"];
@@ -73,6 +73,41 @@ const OF_CALLS: [&str; 22] = [
 /// Keys whose text may be a command or a script, besides those of [`is_command_key`].
 const MAYBE_COMMANDS: [&str; 6] = ["bash", "sh", "shell", "exec", "cmdline", "code"];
 
+/// Keys whose value states a permission, a version or a feature for each tool.
+const SETTINGS: [&str; 4] = ["permission", "permissions", "versions", "features"];
+
+/// Words that state a permission, or whether something is switched on.
+const SETTING_WORDS: [&str; 25] = [
+    "allow",
+    "allowed",
+    "ask",
+    "deny",
+    "denied",
+    "never",
+    "always",
+    "once",
+    "on-request",
+    "on-failure",
+    "untrusted",
+    "prompt",
+    "required",
+    "on",
+    "off",
+    "enabled",
+    "disabled",
+    "true",
+    "false",
+    "yes",
+    "no",
+    "none",
+    "auto",
+    "manual",
+    "default",
+];
+
+/// Words in the type of a line that describes a project or its settings, such as the names of its scripts.
+const DESCRIBED: [&str; 7] = ["project", "package", "workspace", "manifest", "config", "settings", "info"];
+
 /// Words in the type of a line that reports something, such as a message that quotes a script.
 const TOLD: [&str; 12] = [
     "message",
@@ -126,7 +161,8 @@ const BLOCKS: [&str; 11] = [
 const NO_CALL: [&str; 6] = ["output", "result", "response", "reference", "error", "end"];
 
 /// Keys of the arguments of a call.
-const ARGUMENTS: [&str; 8] = ["arguments", "args", "input", "action", "parameters", "tool_input", "command", "code"];
+pub(super) const ARGUMENTS: [&str; 8] =
+    ["arguments", "args", "input", "action", "parameters", "tool_input", "command", "code"];
 
 /// Keys for the id of a call. A block of the type `tool` that has one is a call, and not the definition of a tool.
 const CALL_IDS: [&str; 6] = ["call_id", "callId", "callID", "tool_call_id", "toolCallId", "toolCallID"];
@@ -161,13 +197,13 @@ const AVAILABLE: [&str; 10] = [
 ];
 
 /// Keys for the type of a line.
-const TYPE_KEYS: [&str; 3] = ["type", "kind", "event"];
+pub(super) const TYPE_KEYS: [&str; 3] = ["type", "kind", "event"];
 
 /// Keys for the type of a line in fewer formats, which others use for something else.
-const RARE_TYPE_KEYS: [&str; 4] = ["t", "method", "subtype", "op"];
+pub(super) const RARE_TYPE_KEYS: [&str; 4] = ["t", "method", "subtype", "op"];
 
 /// The maximum number of bytes of a type under a rare key.
-const MAX_TYPE: usize = 64;
+pub(super) const MAX_TYPE: usize = 64;
 
 /// The methods of HTTP that are words of [`ACTIONS`], as a log of requests has them.
 const HTTP_METHODS: [&str; 2] = ["DELETE", "PATCH"];
@@ -240,56 +276,142 @@ const NO_ACTION: [&str; 20] = [
 /// Returns true if a line that no rule of a manifest takes may be about a tool call: it, or an object in it, names a tool,
 /// a call or a command, or has a name and arguments, or its type names an action and it holds more than figures.
 pub(crate) fn may_be_of_call(line: &Value) -> bool {
-    may_be_of_call_in(line, false, false)
+    may_be_of_call_in(line, Place::default())
+}
+
+/// The meaning that the keys above a part of a line give it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Place {
+    /// True in a list of the available tools, commands or models.
+    is_listing: bool,
+    /// True in an object that reports something.
+    is_told: bool,
+    /// True below a key of [`SETTINGS`].
+    is_setting: bool,
 }
 
 /// Returns the same for a part of a line. In a list of the available tools, commands or models, only the keys of calls count,
 /// since each entry has a name and often a type. A line that reports something may quote a script.
-fn may_be_of_call_in(line: &Value, is_listing: bool, is_told: bool) -> bool {
+fn may_be_of_call_in(line: &Value, place: Place) -> bool {
     match line {
         Value::Object(map) => {
-            let is_told = is_told || is_report(map);
+            let place = Place { is_told: place.is_told || is_report(map), ..place };
             let has_form = || {
                 has_name_and_arguments(map)
                     || TYPE_KEYS.iter().chain(&RARE_TYPE_KEYS).any(|key| has_type_of_action(map, key))
             };
-            (!is_listing && has_form())
+            (!place.is_listing && has_form())
                 || map.iter().any(|(key, value)| {
-                    let is_listing = is_listing || AVAILABLE.contains(&key.as_str());
+                    let is_listing = place.is_listing || AVAILABLE.contains(&key.as_str());
                     let is_of_call = || {
                         OF_CALLS.contains(&key.as_str())
                             || is_command(map, key, value)
-                            || (!is_listing && !is_told && may_be_command(key, value))
+                            || (!is_listing && !place.is_told && may_be_command(key, value, place.is_setting))
                     };
-                    (has_content(value) && is_of_call()) || may_be_of_call_in(value, is_listing, is_told)
+                    let is_setting = place.is_setting || SETTINGS.contains(&key.as_str());
+                    let within = Place { is_listing, is_setting, ..place };
+                    (has_content(value) && is_of_call()) || may_be_of_call_in(value, within)
                 })
         }
-        Value::Array(items) => items.iter().any(|item| may_be_of_call_in(item, is_listing, is_told)),
+        Value::Array(items) => items.iter().any(|item| may_be_of_call_in(item, place)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }
 
 /// Returns true if an object holds a command under this key, as a text or a list. A list that may be one of the available
-/// commands holds command lines if an entry has several words.
+/// commands holds command lines if an entry has several words. What describes a project lists its commands, and names a
+/// script.
 fn is_command(map: &Map<String, Value>, key: &str, value: &Value) -> bool {
     let is_line = |text: &str| text.trim().contains(char::is_whitespace) && !text.starts_with('/');
     let holds_line = |items: &[Value]| items.iter().filter_map(Value::as_str).any(is_line);
-    let is_listing = || words(own_type(map)).iter().any(|word| NO_ACTION.contains(&word.as_str()));
+    let has_word = |known: &[&str]| words(own_type(map)).iter().any(|word| known.contains(&word.as_str()));
+    let is_name = |text: &str| text.chars().all(|letter| letter.is_alphanumeric() || "_-:".contains(letter));
     let is_one = match value {
-        Value::String(_) => true,
-        Value::Array(items) => !AVAILABLE.contains(&key) || (holds_line(items) && !is_listing()),
+        Value::String(text) => key != "script" || !is_name(text) || !has_word(&DESCRIBED),
+        Value::Array(items) => {
+            !AVAILABLE.contains(&key) || (holds_line(items) && !has_word(&NO_ACTION) && !has_word(&DESCRIBED))
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => false,
     };
     is_one && is_command_key(key)
 }
 
-/// Returns true if a text under this key may be a command or a script. The code of an error is one word, and a shell or its
-/// version may be stated as such.
-fn may_be_command(key: &str, value: &Value) -> bool {
+/// Returns true if a text under this key may be a command or a script. The code of an error has no sign of a script, and a
+/// shell, its version or a permission may be stated as such. `is_setting` is true below a key of [`SETTINGS`].
+fn may_be_command(key: &str, value: &Value, is_setting: bool) -> bool {
     let Some(text) = value.as_str().map(str::trim) else { return false };
-    let has_several = text.contains(|letter: char| letter.is_whitespace() || ";|&<>()$`".contains(letter));
-    let is_program = || is_shell(text) || text.starts_with(|first: char| first.is_ascii_digit());
-    MAYBE_COMMANDS.contains(&key) && (has_several || (key != "code" && !is_program()))
+    MAYBE_COMMANDS.contains(&key)
+        && match key {
+            "code" => has_sign_of_script(text),
+            _ => !states_setting(key, text) && (!is_setting || has_sign_of_script(text)),
+        }
+}
+
+/// Signs by which a shell joins or directs commands.
+const SHELL_SIGNS: [char; 7] = [';', '|', '&', '<', '>', '$', '`'];
+
+/// Returns true if a text has a sign of a shell or of a script: a line feed, a call such as `f(x)`, an assignment, or an option
+/// or a path behind its first word.
+pub(super) fn has_sign_of_script(text: &str) -> bool {
+    let is_name = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let is_option = |word: &str| word.strip_prefix('-').is_some_and(|rest| rest.starts_with(is_name));
+    let is_path = |word: &str| (word.len() > 1 && word.contains('/') && !word.contains("://")) || word.contains('*');
+    text.contains(|letter: char| letter == '\n' || SHELL_SIGNS.contains(&letter))
+        || text.match_indices('(').any(|(at, _)| text[..at].ends_with(is_name))
+        || text.split_whitespace().skip(1).any(|word| word == "=" || is_option(word) || is_path(word))
+}
+
+/// Returns true if a text under this key states a setting: a word for a permission or a switch, a version, a shell with its
+/// version or its options, or the path of an installed program.
+fn states_setting(key: &str, text: &str) -> bool {
+    if text.contains(SHELL_SIGNS) {
+        return false;
+    }
+    let words: Vec<&str> = text.split_whitespace().filter(|word| *word != "GNU").collect();
+    let Some((first, rest)) = words.split_first() else { return true };
+    // `/usr/bin/node` as the program that runs. A path in another folder may be that of a script.
+    let is_installed = || ["shell", "exec"].contains(&key) && is_in_folder_of_programs(first);
+    let is_option = |word: &&str| {
+        word.starts_with('-') && word.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-')
+    };
+    // `bash 2` runs a file.
+    let is_of_version = |word: &&str| {
+        let is_remark = word.starts_with('(') && word.ends_with([')', ',']);
+        is_remark || word.trim_end_matches(',') == "version" || (word.contains('.') && is_version(word))
+    };
+    match rest {
+        [] => {
+            SETTING_WORDS.contains(&first.to_ascii_lowercase().as_str())
+                || is_version(first)
+                || names_shell(first)
+                || is_installed()
+        }
+        rest => {
+            names_shell(first.trim_end_matches(',')) && (rest.iter().all(is_option) || rest.iter().all(is_of_version))
+        }
+    }
+}
+
+/// Returns true for a version: `5.9`, `v7.4.1`, `5.2.15(1)-release`.
+fn is_version(word: &str) -> bool {
+    let word = word.strip_prefix('v').unwrap_or(word);
+    let end = word.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(word.len());
+    let (numbers, rest) = word.split_at(end);
+    let is_known = rest.is_empty() || rest.starts_with('(') || rest == "-release";
+    numbers.starts_with(|first: char| first.is_ascii_digit()) && is_known
+}
+
+/// Returns true if a word is a shell, also with its folder and with the ending of Windows.
+fn names_shell(word: &str) -> bool {
+    let name = word.rsplit(['/', '\\']).next().unwrap_or_default();
+    let name = name.strip_suffix(".exe").unwrap_or(name);
+    name.eq_ignore_ascii_case("cmd") || Dialect::of_tool(Some(name)) != Dialect::Unknown
+}
+
+/// Returns true if an absolute path leads to a folder of installed programs, such as `/usr/bin`.
+fn is_in_folder_of_programs(path: &str) -> bool {
+    let folder = path.rsplit_once('/').and_then(|(folder, _)| folder.rsplit('/').next());
+    path.starts_with('/') && matches!(folder, Some("bin" | "sbin"))
 }
 
 /// Returns the type that an object states, or an empty text.
@@ -308,12 +430,14 @@ fn is_record(map: &Map<String, Value>) -> bool {
     words(own_type(map)).iter().any(|word| RECORDS.contains(&word.as_str()))
 }
 
-/// Returns true if an object is about an agent, a workflow, a session or a skill as a whole: `workflow_started`. The type
-/// `agent_step` may be that of a call.
+/// Returns true if an object is about an agent, a workflow, a session or a skill as a whole and states its state:
+/// `workflow_started`. The types `agent_step` and `task` may be those of calls.
 fn is_of_whole(map: &Map<String, Value>) -> bool {
     let words: Vec<String> = words(own_type(map)).into_iter().filter(|word| !word.is_empty()).collect();
-    words.iter().any(|word| WHOLES.contains(&word.as_str()))
-        && words.iter().all(|word| WHOLES.contains(&word.as_str()) || STATES.contains(&word.as_str()))
+    let (is_whole, is_state) = (|word: &str| WHOLES.contains(&word), |word: &str| STATES.contains(&word));
+    words.iter().any(|word| is_whole(word))
+        && words.iter().any(|word| is_state(word))
+        && words.iter().all(|word| is_whole(word) || is_state(word))
 }
 
 /// Returns true if a line has the type of an action under one of these keys, and holds more than figures and types.
@@ -529,56 +653,8 @@ pub(crate) fn may_be_answer(line: &Value) -> bool {
     is_text && (is_of_agent(word("role")) || is_of_agent(word("type"))) && holds_text()
 }
 
-/// Returns true if a value names a call that was announced, as the progress of a call does.
-pub(crate) fn names_a_call(value: &Value, recorder: &Recorder) -> bool {
-    match value {
-        Value::Array(items) => items.iter().any(|item| names_a_call(item, recorder)),
-        Value::Object(map) => map.iter().any(|(key, item)| match item {
-            Value::String(text) => is_key_of_a_call(key) && recorder.was_announced(text),
-            // The number of a line or a turn may be that of a call.
-            Value::Number(number) => {
-                is_key_of_a_call(key) && key != "id" && recorder.was_announced(&number.to_string())
-            }
-            item => names_a_call(item, recorder),
-        }),
-        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => false,
-    }
-}
-
-/// Returns true if a line that may be about a call is the progress of an announced call: it names that call, holds no
-/// arguments, and neither lists nor names another call.
-pub(crate) fn is_progress(line: &Value, recorder: &Recorder) -> bool {
-    names_a_call(line, recorder) && !holds_more_of_calls(line, recorder) && !lists_other_call(line, recorder)
-}
-
-/// Returns true if a value holds arguments of a call, or the id of a call that was not announced.
-fn holds_more_of_calls(value: &Value, recorder: &Recorder) -> bool {
-    match value {
-        Value::Object(map) => {
-            let is_more = |key: &str, value: &Value| {
-                let is_argument = key == "rawInput" || ARGUMENTS.contains(&key) || is_command_key(key);
-                let is_other = || value.as_str().is_some_and(|id| !recorder.was_announced(id));
-                (is_argument && has_content(value)) || (CALL_IDS.contains(&key) && is_other())
-            };
-            may_hold_command(value)
-                || !written_paths(Some(value), &[], &[]).is_empty()
-                || map.iter().any(|(key, value)| is_more(key, value) || holds_more_of_calls(value, recorder))
-        }
-        Value::Array(items) => items.iter().any(|item| holds_more_of_calls(item, recorder)),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
-    }
-}
-
-/// Returns true for a key that holds the id of the call that a line is about: `id`, `callId`, `tool_use_id`. Another text can
-/// equal a short id by chance, and the call that a sub-agent's message names as its parent is another one.
-fn is_key_of_a_call(key: &str) -> bool {
-    let key = key.replace(['_', '-'], "").to_ascii_lowercase();
-    ["id", "call", "callid", "tool", "toolid", "toolcall", "toolcallid", "tooluseid", "itemid", "functioncallid"]
-        .contains(&key.as_str())
-}
-
 /// Returns true for a text, a list or an object that is not empty.
-fn has_content(value: &Value) -> bool {
+pub(super) fn has_content(value: &Value) -> bool {
     match value {
         Value::String(text) => !text.trim().is_empty(),
         Value::Array(items) => !items.is_empty(),
@@ -588,12 +664,12 @@ fn has_content(value: &Value) -> bool {
 }
 
 /// Returns a type in lower case and without signs such as `_` and `-`.
-fn plain_form(kind: &str) -> String {
+pub(super) fn plain_form(kind: &str) -> String {
     kind.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase()
 }
 
 /// Returns true for a type of [`BLOCKS`], in any spelling.
-fn is_type_of_call(kind: &str) -> bool {
+pub(super) fn is_type_of_call(kind: &str) -> bool {
     BLOCKS.contains(&plain_form(kind).as_str())
 }
 
@@ -612,7 +688,7 @@ fn is_of_action_words(kind: &str) -> bool {
 
 /// Returns the words in a type, in lower case: those of `writeFile`, `EXEC_COMMAND`, `MCPToolCall`. A capital begins a word
 /// behind another letter than a capital, or before a small letter.
-fn words(kind: &str) -> Vec<String> {
+pub(super) fn words(kind: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut letters = kind.chars().peekable();
     let mut is_behind_capital = false;
@@ -734,6 +810,37 @@ mod tests {
             (r#"{"kind":"agent_step","name":"rm","input":{"path":"x"}}"#, true),
             (r#"{"kind":"agent","subtype":"exec_command","line":"rm"}"#, true),
             (r#"{"kind":"log","subtype":"tool_call","line":"rm"}"#, true),
+            (r#"{"type":"task","name":"delete_file","args":{"target":"src"}}"#, true),
+            (r#"{"type":"skill","name":"wipe","input":{"line":"rm -rf src"}}"#, true),
+            (r#"{"type":"agent","name":"wipe","input":{"target":"src"}}"#, true),
+            (r#"{"type":"sub_agent_started","name":"review","input":{"pr":5}}"#, false),
+            // Permissions, versions, shells and installed programs, and what may be a command under the same keys.
+            (r#"{"type":"config","permission":{"bash":"ask","edit":"allow"}}"#, false),
+            (r#"{"type":"config","permission":{"bash":"ask-once"}}"#, false),
+            (r#"{"type":"config","permission":{"bash":"rm -rf src"}}"#, true),
+            (r#"{"type":"approval_policy","bash":"never"}"#, false),
+            (r#"{"type":"features","shell":"enabled","code":"v1"}"#, false),
+            (r#"{"type":"init","shell":"zsh 5.9"}"#, false),
+            (r#"{"type":"init","shell":"/bin/bash -l"}"#, false),
+            (r#"{"type":"init","shell":"pwsh.exe"}"#, false),
+            (r#"{"type":"init","shell":"C:\\Windows\\System32\\cmd.exe"}"#, false),
+            (r#"{"type":"versions","bash":"GNU bash, version 5.2.15(1)-release (x86_64-pc-linux-gnu)"}"#, false),
+            (r#"{"type":"init","exec":"/usr/bin/node"}"#, false),
+            (r#"{"type":"step","exec":"/tmp/wipe"}"#, true),
+            (r#"{"type":"step","bash":"/usr/bin/make"}"#, true),
+            (r#"{"type":"step","bash":"bash wipe.sh"}"#, true),
+            (r#"{"type":"step","bash":"bash 01-wipe.sh"}"#, true),
+            (r#"{"type":"step","bash":"bash -c 'rm -rf src'"}"#, true),
+            (r#"{"type":"step","sh":"sh -l; rm x"}"#, true),
+            (r#"{"type":"turn.failed","code":"insufficient quota"}"#, false),
+            (r#"{"type":"turn.failed","code":"overloaded (529)"}"#, false),
+            (r#"{"type":"step","code":"rm -rf src"}"#, true),
+            (r#"{"type":"step","code":"cat /etc/passwd"}"#, true),
+            (r#"{"type":"step","code":"wipe('src')"}"#, true),
+            (r#"{"type":"project","script":"test"}"#, false),
+            (r#"{"type":"project","commands":["npm test","npm run build"]}"#, false),
+            (r#"{"type":"project","script":"rm -rf src"}"#, true),
+            (r#"{"type":"step","script":"test"}"#, true),
         ] {
             assert_eq!(may_be_of_call(&serde_json::from_str(line).unwrap()), may, "{line}");
         }
@@ -758,38 +865,6 @@ mod tests {
             (r#"{"type":"bye","tool_calls":[{"name":"sh","count":1}]}"#, false),
         ] {
             assert_eq!(lists_other_call(&serde_json::from_str(line).unwrap(), &recorder), lists, "{line}");
-        }
-    }
-
-    #[test]
-    fn a_line_names_its_call_by_a_key_for_the_call() {
-        let mut recorder = Recorder::new(Header::new("json-stream", Seen { tracing: true, interaction: false }));
-        recorder.call("1", CallReport::default());
-        for (line, names) in [
-            (r#"{"type":"progress","call_id":"1"}"#, true),
-            (r#"{"type":"progress","toolCallId":1}"#, true),
-            (r#"{"type":"progress","item":{"id":"1"}}"#, true),
-            (r#"{"id":1,"turn_id":"1","session_id":"1","step_id":1,"parent_tool_use_id":"1"}"#, false),
-        ] {
-            assert_eq!(names_a_call(&serde_json::from_str(line).unwrap(), &recorder), names, "{line}");
-        }
-    }
-
-    #[test]
-    fn the_progress_of_an_announced_call_holds_no_arguments_and_names_no_other_call() {
-        let mut recorder = Recorder::new(Header::new("json-stream", Seen { tracing: true, interaction: false }));
-        recorder.call("c1", CallReport::default());
-        for (line, is) in [
-            (r#"{"kind":"tool_progress","tool_call_id":"c1","elapsed":3,"text":"still running"}"#, true),
-            (r#"{"kind":"bash_output","id":"c1","text":"x"}"#, true),
-            (r#"{"kind":"tool_progress","tool_call_id":"c2","text":"x"}"#, false),
-            (r#"{"kind":"tool","id":"c1","args":{"line":"rm"}}"#, false),
-            (r#"{"kind":"exec","id":"c1","line":"rm"}"#, false),
-            (r#"{"kind":"edit","id":"c1","path":"a"}"#, false),
-            (r#"{"kind":"exec","call_id":"c2","item":{"id":"c1"}}"#, false),
-            (r#"{"kind":"tools","id":"c1","tool_calls":[{"id":"c2","name":"sh"}]}"#, false),
-        ] {
-            assert_eq!(is_progress(&serde_json::from_str(line).unwrap(), &recorder), is, "{line}");
         }
     }
 

@@ -39,7 +39,7 @@ pub struct Check<'a> {
     pub cases: &'a HashMap<String, Case>,
     /// True if the agent may use its configured model.
     pub live: bool,
-    /// The model to request.
+    /// The model to request. Absent if none is requested.
     pub model: Option<&'a str>,
     /// The timeout of each probe.
     pub time: Time,

@@ -14,10 +14,10 @@ use crate::driver::requested::request_about;
 use crate::driver::{Broken, DRAIN, Task, end_unattended};
 use crate::engine_clock;
 use crate::harness::{Adapter, ModelVia};
-use crate::interaction::{Decision, Request, Subject};
+use crate::interaction::{Decision, Request};
 use crate::process::Stdin;
 use crate::session::{End, Incoming, Meanwhile, Session, Turn};
-use crate::trace::NoticeCode;
+use crate::trace::{NoticeCode, RequestSubject};
 use crate::wire::{EngineLine, trimmed};
 
 /// The time that the agent has to exit after its standard input is closed.
@@ -226,7 +226,9 @@ impl Client<'_> {
             return Some(Decision { notice: self.session.is_cancelled().then(late), ..decision });
         }
         let request = self.request_of(asked);
-        let is_question = request.as_ref().is_none_or(|request| request.subject() == Subject::Question);
+        let may_be_question =
+            |request: &Request| matches!(request.subject(), RequestSubject::Question | RequestSubject::Doubtful);
+        let is_question = request.as_ref().is_none_or(may_be_question);
         if asked.tool == QUESTION && is_question {
             return Some(self.answer_questions(asked));
         }

@@ -21,6 +21,7 @@ pub fn request_about(
     let mut reading = crate::harness::reading(session.recorder().header());
     reading.workspace = Some(workspace.to_string_lossy().into_owned());
     let is_of_one_kind = !session.recorder().had_other_kind(call);
+    let earlier_content = session.recorder().earlier_content(call);
     let (call, diffs) = session.recorder().asked_call(call)?;
     let details = ReportedDetails::of(call, diffs);
     let (announced, announced_paths) = (Request::new(call.name.clone(), &details, &reading), details.written_paths());
@@ -35,12 +36,12 @@ pub fn request_about(
     };
     let written = Some(requested.written_paths()).filter(|paths| !paths.is_empty()).unwrap_or(announced_paths);
     let asked = announced.with_request(report.name.clone(), &requested, &reading);
+    let facts = if report.unknown_kind { asked.facts.without_kind() } else { asked.facts };
+    let asked = asked.with_facts(facts.with_content(earlier_content));
     Some(Request {
         options,
         kind: asked.kind.filter(|_| !report.unknown_kind && is_of_one_kind),
         paths: real_paths::added(asked.paths, &written, workspace),
-        // A call that had another kind, such as one of an action, is no question and no plan.
-        shows_action: asked.shows_action || !is_of_one_kind,
         ..asked
     })
 }

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use super::ask::{NoAnswer, ask};
 use super::{
-    Adviser, Answer, Counters, Decision, Interaction, Person, QuestionAnswer, Request, Subject, decide, decide_by_rule,
+    Adviser, Answer, Counters, Decision, Interaction, Person, QuestionAnswer, Request, decide, decide_by_rule,
 };
+use crate::trace::RequestSubject;
 use crate::values::Time;
 
 /// The timeout for the answer of a person or of a model: the agent's time limits are paused meanwhile, but not
@@ -91,7 +92,7 @@ impl Policy {
     /// Returns a model's answer, or `None` if no model is asked. The approval of a plan and a question are no permissions.
     async fn advised(&self, request: &Request) -> Option<Decision> {
         let Interaction::Llm(llm) = &self.interaction else { return None };
-        let adviser = self.adviser.clone().filter(|_| request.subject() == Subject::Call)?;
+        let adviser = self.adviser.clone().filter(|_| request.subject() == RequestSubject::Action)?;
         let (settings, question) = (llm.clone(), request.clone());
         let advised = match ask(self.patience, move |withdrawn| adviser.advise(&settings, &question, withdrawn)).await {
             Ok(advised) => advised,
@@ -129,16 +130,16 @@ impl Policy {
     }
 
     /// Answers a request without a person or model. The approval of a plan is not a permission: it is decided by a
-    /// matching rule or the case's `answers`, never by a default. A question is decided by a matching rule: the options of a
-    /// request hold no answer to it.
+    /// matching rule or the case's `answers`, never by a default. A question, or what may be one, is decided by a matching
+    /// rule: the options of a request hold no answer to it.
     fn decide_alone(&mut self, request: &Request) -> Decision {
         let decision = match request.subject() {
-            Subject::Call => decide(&self.interaction, request, &mut self.counters),
-            Subject::Plan => {
+            RequestSubject::Action => decide(&self.interaction, request, &mut self.counters),
+            RequestSubject::Plan => {
                 let ruled = decide_by_rule(&self.interaction, request, &mut self.counters);
                 ruled.or_else(|| self.plan_approved(request)).unwrap_or_else(|| self.declines("the approval of a plan"))
             }
-            Subject::Question => {
+            RequestSubject::Question | RequestSubject::Doubtful => {
                 let ruled = decide_by_rule(&self.interaction, request, &mut self.counters);
                 ruled.unwrap_or_else(|| self.declines("a question"))
             }

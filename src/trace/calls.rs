@@ -17,7 +17,7 @@ pub struct Call {
     pub seq: u64,
     /// The time at which the call was announced, in milliseconds.
     pub at_ms: u64,
-    /// The sub-agent that made the call.
+    /// Id of the call that started the sub-agent which made this call. Absent for the main agent.
     pub parent: Option<String>,
     /// The call itself. If a permission request or a policy changed the call, this is the changed one; of several requests,
     /// the last one counts.
@@ -34,7 +34,7 @@ pub struct Call {
     pub is_cut: bool,
     /// True if the agent reports that the call completed, although it was refused.
     pub contested: bool,
-    /// The call's output.
+    /// The output as text. Absent if the agent showed none.
     pub output: Option<String>,
     /// True if the output was truncated: the agent reports it, or it was longer than a text of the trace can be.
     pub truncated: bool,
@@ -305,7 +305,8 @@ pub fn is_folder_key(key: &str) -> bool {
     FOLDER_KEYS.contains(&key)
 }
 
-fn working_directory(call: &ToolCall) -> Option<&str> {
+/// Returns the working directory that the input of a call names.
+pub fn working_directory(call: &ToolCall) -> Option<&str> {
     let input = call.shown_input()?;
     FOLDER_KEYS.iter().find_map(|key| input.get(*key)?.as_str())
 }
@@ -353,6 +354,11 @@ const SERVER_KEYS: [&str; 3] = ["server", "serverName", "server_name"];
 /// Input keys for the user, under which a request says why the agent asks.
 const REMARK_KEYS: [&str; 3] = ["reason", "justification", "explanation"];
 
+/// Returns true if agents put a text under this input key that does not change the action.
+pub fn is_remark_key(key: &str) -> bool {
+    WORDING_KEYS.contains(&key) || REMARK_KEYS.contains(&key)
+}
+
 /// Returns true if two inputs have different values under the same key, apart from texts of commands and the wording.
 fn has_other_value(one: Option<&Value>, other: Option<&Value>) -> bool {
     let (Some(one), Some(other)) = (one, other) else { return false };
@@ -395,10 +401,9 @@ pub fn has_more(one: &Value, other: &Value, own: &[&str]) -> bool {
         _ => false,
     };
     let is_path = |key: &str, value: &Value| view::is_path_key(key) && key != "edits" && is_list_of_texts(value);
-    let is_remark = |key: &str| WORDING_KEYS.contains(&key) || REMARK_KEYS.contains(&key);
     let has_command = one.keys().any(|key| view::is_command_key(key));
     let is_compared_elsewhere = |key: &str, value: &Value| {
-        is_remark(key)
+        is_remark_key(key)
             || is_folder_key(key)
             || is_label(key, value)
             || is_path(key, value)
@@ -407,7 +412,8 @@ pub fn has_more(one: &Value, other: &Value, own: &[&str]) -> bool {
     };
     let mut added = one.iter().filter(|(key, value)| !other.contains_key(*key) && !is_compared_elsewhere(key, value));
     let (mut renamed, mut in_parts) = (Vec::new(), false);
-    let is_left_out = |key: &String, value: &Value| !one.contains_key(key) && !is_remark(key) && !is_path(key, value);
+    let is_left_out =
+        |key: &String, value: &Value| !one.contains_key(key) && !is_remark_key(key) && !is_path(key, value);
     for (key, value) in other.iter().filter(|(key, value)| is_left_out(key, value)) {
         in_parts |= !CONTENT_KEYS.contains(&key.as_str());
         leaves(value, &mut renamed);

@@ -15,7 +15,7 @@ use super::{
 };
 use super::{FollowedLink, Lost, NoticeCode, UnseenAction};
 use crate::repeated_key::repeated_key;
-use crate::text::{first_bytes, marked};
+use crate::text::{first_bytes, in_one_line, marked};
 
 mod answer;
 mod laws;
@@ -210,7 +210,9 @@ pub fn read_event(line: &[u8]) -> Option<Event> {
 
 /// Reads an event from its line. In a trace with times, an event without a time is none: its time is unknown, and not 0.
 fn read_line(line: &[u8], is_timed: bool) -> Result<Event, String> {
-    let read = serde_json::from_slice::<RawEvent<'_>>(line).map_err(|error| error.to_string());
+    // A line break at the end would count as a second line of the parser.
+    let line = line.trim_ascii_end();
+    let read = serde_json::from_slice::<RawEvent<'_>>(line).map_err(|error| in_one_line(&error.to_string()));
     let read = read.and_then(|event| match event.at_ms {
         None if is_timed => Err(format!(
             "an event of type {} needs `at_ms`; the header of a trace without times has `\"timed\":false`",
@@ -218,7 +220,25 @@ fn read_line(line: &[u8], is_timed: bool) -> Result<Event, String> {
         )),
         _ => event.into_event(),
     });
-    read.or_else(|why| unknown(line, is_timed).ok_or(why))
+    match read {
+        Err(_) if is_header(line) => Err(SECOND_TRACE.to_owned()),
+        read => read.or_else(|why| unknown(line, is_timed).ok_or(why)),
+    }
+}
+
+/// The error of a file that holds several traces, such as the output of `cat a.jsonl b.jsonl`.
+const SECOND_TRACE: &str = "a second trace begins here; put each trace into a file of its own";
+
+/// Returns true if a line is the header of a trace, and no event.
+fn is_header(line: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Head {
+        #[serde(rename = "type")]
+        kind: String,
+        version: IgnoredAny,
+    }
+    let line = line.strip_prefix(BOM).unwrap_or(line);
+    matches!(serde_json::from_slice(line), Ok(Head { kind, version: IgnoredAny }) if kind == "trace")
 }
 
 /// Returns the notice that replaces an event of an unknown type, or `None` if the type is known or a time is missing.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use strum::IntoStaticStr;
 
-use super::{Location, ToolKind};
+use super::{Location, RequestSubject, ToolKind};
 use crate::word::word;
 
 /// A permission request of the agent.
@@ -15,7 +15,7 @@ pub struct PermissionRequest {
     pub call: String,
     /// Id of the request, unique in the trace.
     pub request: String,
-    /// The possible answers.
+    /// The answers that the agent offers. Empty if it offers none.
     pub options: Vec<PermissionOption>,
     /// The call's details in the request, if they differ from the announced call. A different input is in the
     /// answer's `updated_input`.
@@ -27,18 +27,22 @@ pub struct PermissionRequest {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AskedCall {
-    /// The kind of the tool.
+    /// The kind that the request names. Absent unless it differs from the announced one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<ToolKind>,
-    /// The tool's name.
+    /// The tool that the request names. Absent unless it differs from the announced one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The call's arguments.
+    /// The arguments in the request. Absent unless they differ from the announced ones, even if only in their wording.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Value>,
     /// The files that the request names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub locations: Option<Vec<Location>>,
+    /// The subject of the request when the agent asked. Absent unless the request and its call, as the trace has them, show less
+    /// of an action: the agent described the call otherwise, before the request or after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<RequestSubject>,
 }
 
 impl AskedCall {
@@ -56,7 +60,7 @@ pub struct PermissionOption {
     pub option: String,
     /// `allow_once`, `allow_always`, `reject_once`, `reject_always`, or the agent's own word.
     pub kind: String,
-    /// The text for a person.
+    /// The text that the agent shows to a person for this option.
     #[serde(default)]
     pub label: String,
 }
@@ -94,7 +98,7 @@ pub struct PermissionResponse {
     /// The agent's id of the chosen option.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub option: Option<String>,
-    /// The interaction policy that decided.
+    /// The interaction policy that decided, or `engine` if the engine itself cancelled the request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
     /// The rule of the policy that matched.

@@ -21,8 +21,8 @@ pub use input::{Answered, Asking, CallReport, Continuation, DecidedBy, ReportedS
 pub use quoted::QuotedLine;
 pub use withdrawn::SentText;
 
-pub(crate) use calls::continues_input;
 use calls::{EndedCall, EndedEarly, FailedResult, OpenCall, OpenRequest, Step, UnshownSubAgent};
+pub(crate) use calls::{continues_input, folder_of, is_other_tool};
 use gaps::{Gap, LastPart, Place, gap_within};
 use hashes::hash_in;
 use withdrawn::Withdrawn;
@@ -436,12 +436,6 @@ impl Recorder {
             Body::ToolCall(call) => Some((call, open.diffs())),
             _ => None,
         }
-    }
-
-    /// Returns true if an open call first had another kind than now, and the change was not a refinement, such as from
-    /// `other` to any kind, or from `edit` to `delete` or `move`.
-    pub fn had_other_kind(&self, id: &str) -> bool {
-        self.open.get(id).is_some_and(OpenCall::had_other_kind)
     }
 
     /// Returns true if a call with this id of the agent is open.

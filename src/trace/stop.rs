@@ -23,9 +23,9 @@ pub enum StopReason {
     Refusal,
     /// The session was cancelled.
     Cancelled,
-    /// The time limit was reached.
+    /// A time limit was reached: `time` of the case, or one of the agent's own.
     TimedOut,
-    /// The idle limit was reached.
+    /// Nothing happened for too long: the limit `idle` of the case, or one of the agent's own, was reached.
     Idle,
     /// The agent answered with an error.
     Error,
@@ -54,7 +54,7 @@ pub enum ErrorCategory {
     Auth,
     /// The model's service limited the rate of requests.
     RateLimit,
-    /// The model's service failed.
+    /// The model's service answered with an error, or a recording had no answer to a request.
     Provider,
     /// The agent violated its protocol.
     Protocol,

@@ -37,11 +37,11 @@ pub enum Measure {
     InputTokens,
     /// Output tokens, including thoughts.
     OutputTokens,
-    /// Tokens read from the cache.
+    /// Input tokens that the service read from its cache. `input_tokens` does not include them.
     CacheReadTokens,
-    /// Tokens written to the cache.
+    /// Input tokens that the service wrote to its cache. `input_tokens` does not include them.
     CacheWriteTokens,
-    /// Tokens of thoughts.
+    /// Tokens of the model's thoughts. `output_tokens` includes them.
     ThoughtTokens,
     /// All tokens.
     TotalTokens,

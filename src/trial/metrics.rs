@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use super::idle_time::Quiet;
 use crate::harness::{Adapter, reading};
-use crate::interaction::{AnnouncedCall, DEFAULT_RULE, is_for_permission};
+use crate::interaction::DEFAULT_RULE;
 use crate::result::{Metrics, PermissionCounts, Warning};
 use crate::trace::amount::Amount;
 use crate::trace::calls::Cuts;
 use crate::trace::recorder::Finished;
 use crate::trace::usage::{GATEWAY, Measure, UsageTotal};
 use crate::trace::{
-    Body, CallStatus, Event, Header, Lost, NoticeCode, PermissionOutcome, PermissionResponse, Role, Stop, StopReason,
-    ToolKind,
+    AnnouncedCall, Body, CallStatus, Event, Header, Lost, NoticeCode, PermissionOutcome, PermissionResponse,
+    RequestSubject, Role, Stop, StopReason, ToolKind, subject_in_trace,
 };
 
 /// Counts events.
@@ -47,7 +47,7 @@ pub struct Observed {
     other_requests: HashSet<String>,
     /// The questions and approvals of plans about each open call.
     others: BTreeMap<String, PermissionCounts>,
-    /// The calls with such requests that may first have had the kind of an action, so that the requests may be for permissions.
+    /// The calls with such requests that may be for permissions.
     in_doubt: BTreeSet<String>,
     /// True if a notice says that a call first had another kind.
     had_changed_kind: bool,
@@ -172,13 +172,14 @@ impl Observed {
             }
             Body::PermissionRequest(request) => {
                 let open = self.open.get_mut(&request.call);
-                if is_for_permission(request, open.as_deref().map(|(_, call)| call)) {
+                let subject = subject_in_trace(request, open.as_deref().map(|(_, call)| call));
+                if subject == RequestSubject::Action {
                     self.permissions.requested += 1;
                 } else {
                     self.other_requests.insert(request.request.clone());
                     self.others.entry(request.call.clone()).or_default().requested += 1;
                     self.has_others = true;
-                    if open.as_deref().is_some_and(|(_, call)| call.may_have_had_other_kind) {
+                    if subject == RequestSubject::Doubtful {
                         self.in_doubt.insert(request.call.clone());
                     }
                 }

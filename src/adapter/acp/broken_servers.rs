@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value};
 
+use super::bridge_reports::may_be_report;
 use super::content;
+use crate::trace::recorder;
 use crate::values::Pattern;
 
 /// Returns the MCP server that a line of the agent reports as broken: in a notice of the bridge to Claude Code, or in the
@@ -30,14 +32,20 @@ fn of_claude(update: &Value) -> Option<&str> {
 }
 
 fn of_codex(update: &Value) -> Option<&str> {
-    startup_report(update.get("sessionUpdate")?.as_str()?, update.as_object()?)?;
+    let meta = update.get("_meta").unwrap_or(&Value::Null);
+    startup_report(update.get("sessionUpdate")?.as_str()?, update.as_object()?, meta)?;
     update.get("title")?.as_str()?.strip_prefix("mcp__")?.strip_suffix("__startup")
 }
 
-/// Returns the text by which the bridge to Codex reports that an MCP server did not start. The report has the form of a call.
-pub(super) fn startup_report(word: &str, update: &Map<String, Value>) -> Option<String> {
+/// Returns the text by which the bridge to Codex reports that an MCP server did not start. The report has the form of a failed
+/// call without an input and a result. An update of another form is one of a call.
+pub(super) fn startup_report(word: &str, update: &Map<String, Value>, meta: &Value) -> Option<String> {
     let id = update.get("toolCallId")?.as_str()?;
-    if word != "tool_call" || !id.starts_with("mcp_startup.") {
+    let is_empty = |key: &str| update.get(key).is_none_or(recorder::is_empty);
+    let has_form = update.get("status").and_then(Value::as_str) == Some("failed")
+        && ["rawInput", "rawOutput"].into_iter().all(is_empty)
+        && may_be_report(update, meta, "other");
+    if word != "tool_call" || !id.starts_with("mcp_startup.") || !has_form {
         return None;
     }
     let text = content::shown(update.get("content")?.clone()).text?;

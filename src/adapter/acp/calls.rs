@@ -5,16 +5,21 @@ use std::collections::{BTreeSet, HashMap};
 use serde_json::{Map, Value};
 
 use super::actions::Actions;
+use super::bridge_reports::{CLAUDE, CODEX, may_be_report};
+use super::call_titles::may_be_of_another;
 use super::content::{self, CallContents};
 use super::conventions::Conventions;
 use super::terminals::{CommandEnd, InTerminals, Terminals};
 use super::{Translator, rpc, take_text, text_at};
 use crate::adapter::acp::updates::parent_of;
 use crate::adapter::exit_text::exit_code_in;
+use crate::adapter::requested::Differs;
 use crate::adapter::surrogates::Cut;
 use crate::text::first_bytes;
-use crate::trace::recorder::{self, CallReport, MAX_TEXT, Recorder, ReportedStatus, ResultReport, continues_input};
-use crate::trace::{CallStatus, NoticeCode, ToolKind, view};
+use crate::trace::recorder::{
+    self, CallReport, MAX_TEXT, Recorder, ReportedStatus, ResultReport, continues_input, folder_of, is_other_tool,
+};
+use crate::trace::{CallStatus, NoticeCode, ToolCall, ToolKind, view};
 
 /// The maximum number of terminals of a call.
 const MAX_TERMINALS: usize = 1000;
@@ -58,6 +63,8 @@ struct OpenCall {
     has_kind: bool,
     /// True if the last status is a word that the protocol does not have: the call may have ended.
     is_unclear: bool,
+    /// True if the name is from a title: an exact name may follow.
+    is_named_by_title: bool,
     /// True if a title was seen, so that no later one can be the first.
     titled: bool,
     /// True if the content of the call's updates showed text, which is the output until now.
@@ -216,8 +223,15 @@ impl Translator {
         let call = self.calls.open.get_mut(&id).filter(|_| announces);
         let is_first = call.is_some_and(|call| std::mem::take(&mut call.is_only_asked));
         let workspace = recorder.header().cwd.clone().filter(|_| announces);
-        if announces && is_another(&id, &update, is_first, workspace.as_deref(), recorder) {
+        let known_name = self.calls.open.get(&id).filter(|call| !call.is_named_by_title);
+        let known_name = known_name.and_then(|call| call.name.as_deref());
+        let name = name_in(&update, meta);
+        let is_of_other_tool = known_name.zip(name.as_deref()).is_some_and(|(old, new)| is_other_tool(old, new));
+        let is_another = || is_of_other_tool || is_another(&id, &update, is_first, workspace.as_deref(), recorder);
+        if announces && recorder.is_open(&id) && is_another() {
             self.calls.put_aside(&id, recorder);
+        } else if announces && !is_first {
+            tell_other_title(&id, &update, workspace.as_deref(), recorder);
         }
         let is_open = recorder.is_open(&id);
         if !is_open {
@@ -295,7 +309,7 @@ impl Translator {
     }
 
     /// Takes an update about a compaction of the conversation, which bridges report in the form of a call although no model
-    /// called anything. Returns false if the update is not about a compaction.
+    /// called anything. Returns false if the update is not about a compaction, or shows more than one: it is of a call then.
     fn took_compaction(
         &mut self,
         announces: bool,
@@ -304,8 +318,12 @@ impl Translator {
         meta: &Value,
         recorder: &mut Recorder,
     ) -> bool {
-        let begins = announces && is_compaction(update, meta) && !recorder.was_announced(id);
-        if !begins && !self.calls.compactions.contains(id) {
+        if recorder.was_announced(id) {
+            return false;
+        }
+        let goes_on = self.calls.compactions.contains(id) && may_be_of_compaction(update, meta);
+        let begins = announces && self.is_compaction(update, meta, recorder);
+        if !begins && !goes_on {
             return false;
         }
         if self.calls.compactions.len() < MAX_COMPACTIONS {
@@ -319,6 +337,15 @@ impl Translator {
             recorder.notice(NoticeCode::Compaction, details.join(": "));
         }
         true
+    }
+
+    /// Returns true if an announcement is a bridge's report about a compaction of the conversation, and not about a call.
+    pub(super) fn is_compaction(&self, update: &Map<String, Value>, meta: &Value, recorder: &mut Recorder) -> bool {
+        let has = |key: &str| update.get(key).is_some_and(Value::is_string);
+        has("title")
+            && has("kind")
+            && may_be_of_compaction(update, meta)
+            && (self.may_be_bridge(&CLAUDE, recorder) || self.may_be_bridge(&CODEX, recorder))
     }
 
     /// Notes the sub-agent that a call of Claude Code starts. `is_new` is true if the update announced the call.
@@ -402,11 +429,15 @@ impl Translator {
         if let Some(title) = &title {
             if name.is_none() && call.name.is_none() && happens && !call.titled {
                 name = self.conventions.name_in_title(title).filter(|name| !name.is_empty()).map(str::to_owned);
+                call.is_named_by_title = name.is_some();
             }
             call.titled |= happens;
         }
         if call.name.is_none() {
             call.name.clone_from(&name);
+        } else if call.is_named_by_title {
+            // The name in the title stays, even if the exact one is written otherwise.
+            name = None;
         }
 
         let kind_value = update.get("kind").filter(|kind| !kind.is_null());
@@ -647,12 +678,14 @@ impl OpenCall {
     }
 }
 
-/// Returns true if an announcement is about a compaction of the conversation, and not about a call.
-pub(super) fn is_compaction(update: &Map<String, Value>, meta: &Value) -> bool {
+/// Returns true if an update may be about a compaction of the conversation: it shows neither an input nor anything else of a
+/// call.
+fn may_be_of_compaction(update: &Map<String, Value>, meta: &Value) -> bool {
     let (title, name) = COMPACTION;
-    let is = |key: &str, text: &str| update.get(key).and_then(Value::as_str) == Some(text);
+    let is_titled = update.get("title").is_none_or(|it| it.is_null() || it.as_str() == Some(title));
     let is_named = name_in(update, meta).is_none_or(|known| known == name);
-    is("title", title) && is("kind", "think") && is_named && !update.contains_key("rawInput")
+    let has_input = update.get("rawInput").is_some_and(|input| !input.is_null());
+    is_titled && is_named && !has_input && may_be_report(update, meta, "think")
 }
 
 /// Returns true if Claude Code reports that a call started a sub-agent in the background.
@@ -705,9 +738,9 @@ fn is_invalid(title: Option<&str>, input: Option<&Value>) -> bool {
 }
 
 /// Returns true if a call of this id is open and the update announces another call: in a later turn, with an input that does
-/// not continue the one that the call shows or asked for, or without an input and with a title that is about something else. An
+/// not continue the one that the call shows or asked for, or with another action than the one that was rejected or cancelled. An
 /// agent may announce a call again when its input is complete. The first announcement of a call that a permission request
-/// described before (`is_first`) is of this call: the recorder compares the two.
+/// described before (`is_first`) is of this call, unless the call was refused: the recorder compares the two.
 fn is_another(
     id: &str,
     update: &Map<String, Value>,
@@ -718,44 +751,57 @@ fn is_another(
     if recorder.is_of_earlier_turn(id) {
         return true;
     }
-    let Some((call, diffs)) = recorder.open_call(id).filter(|_| !is_first) else { return false };
+    let Some((call, diffs)) = recorder.open_call(id) else { return false };
     let asked = recorder.call_in_progress(id);
-    let asked = asked.as_ref().and_then(|open| open.call.input.as_ref());
-    let known = [call.input.as_ref(), asked];
-    let Some(new) = update.get("rawInput").filter(|input| !recorder::is_empty(input)) else {
-        let title = update.get("title").and_then(Value::as_str).filter(|title| !title.is_empty());
-        let titles = title.zip(call.title.as_deref()).filter(|(new, old)| new != old);
-        let shows = |input: Option<&Value>| view::written_paths(input, &call.locations, diffs);
-        let mut paths: Vec<String> = known.into_iter().flat_map(shows).collect();
-        let whole = |path: &String| workspace.map(|root| format!("{root}/{path}"));
-        let other_forms = |path: &String| whole(path).into_iter().chain([view::relative(path, workspace)]);
-        paths.extend(paths.clone().iter().flat_map(other_forms));
-        let commands: Vec<String> = known.into_iter().flatten().flat_map(view::commands).collect();
-        // A call that shows nothing but a title may get a better one.
-        let shows_action = call.input.is_some() || !paths.is_empty();
-        return shows_action && titles.is_some_and(|(new, old)| !is_title_of(new, old, &commands, &paths));
+    let asked = asked.as_ref().map_or(call, |open| open.call.as_ref());
+    let is_failed = update.get("status").and_then(Value::as_str) == Some("failed");
+    if recorder.is_refused(id)
+        && !is_failed
+        && Differs::between(asked, diffs, &shown_in(update), workspace).is_of_another()
+        && !continues_refused(call, asked, update)
+    {
+        return true;
+    }
+    let Some(new) = update.get("rawInput").filter(|input| !recorder::is_empty(input) && !is_first) else {
+        return false;
     };
-    let continues = |old| continues_input(old, new, call.cwd.as_deref(), workspace);
+    let known = [call.input.as_ref(), asked.input.as_ref()];
+    let continues = |old| continues_input(old, new, folder_of(call), workspace);
     call.input.as_ref().is_some_and(|old| new != old) && !known.into_iter().flatten().any(continues)
 }
 
-/// Returns true if a later title of a call is about the same action: it continues the title before, or it shows the call's
-/// command or path, perhaps after a few words. A title that was the command itself is continued only by a remark.
-fn is_title_of(new: &str, old: &str, commands: &[String], paths: &[String]) -> bool {
-    let is_mark = |c: char| c.is_whitespace() || "`'\":".contains(c);
-    let shows = |title: &str, action: &str| {
-        let action = action.trim_matches(is_mark);
-        let before = title.trim_end_matches(is_mark).strip_suffix(action).filter(|_| !action.is_empty());
-        before.is_some_and(|before| {
-            before.chars().all(|c| c.is_alphabetic() || is_mark(c)) && before.chars().next_back().is_none_or(is_mark)
-        })
+/// Returns true if an update shows all values of the input of a refused call, and no other command: the agent only adds to it.
+fn continues_refused(call: &ToolCall, asked: &ToolCall, update: &Map<String, Value>) -> bool {
+    let Some(new) = update.get("rawInput").filter(|input| !recorder::is_empty(input)) else { return false };
+    let has_all = |old: &Value| {
+        let values = old.as_object().zip(new.as_object());
+        values.is_some_and(|(old, new)| old.iter().all(|(key, value)| new.get(key) == Some(value)))
     };
-    let is_shown = |title: &str, actions: &[String]| actions.iter().any(|action| shows(title, action));
-    let rest = new.strip_prefix(old.trim_end().trim_end_matches('…').trim_end_matches("..."));
-    let is_remark = |rest: &str| rest.trim_matches(is_mark).is_empty() || rest.trim_start().starts_with(['(', '[']);
-    rest.is_some_and(|rest| !is_shown(old, commands) || is_remark(rest))
-        || is_shown(new, commands)
-        || is_shown(new, paths)
+    let command = |input: &Value| view::command(Some(input));
+    [&asked.input, &call.input].into_iter().flatten().any(|old| has_all(old) && command(old) == command(new))
+}
+
+/// Returns the input and the files that an update shows.
+fn shown_in(update: &Map<String, Value>) -> CallReport {
+    CallReport {
+        input: update.get("rawInput").filter(|input| !recorder::is_empty(input)).cloned(),
+        locations: content::locations(update.get("locations")),
+        diffs: content::shown(update.get("content").cloned().unwrap_or(Value::Null)).diffs,
+        ..CallReport::default()
+    }
+}
+
+/// Adds a notice if an open call is announced again without an input, and under a title that may be about another action.
+fn tell_other_title(id: &str, update: &Map<String, Value>, workspace: Option<&str>, recorder: &mut Recorder) {
+    let has_input = update.get("rawInput").is_some_and(|input| !recorder::is_empty(input));
+    let title = update.get("title").and_then(Value::as_str).filter(|title| !title.is_empty() && !has_input);
+    let Some((title, (call, diffs))) = title.zip(recorder.open_call(id)) else { return };
+    let asked = recorder.call_in_progress(id);
+    let asked = asked.as_ref().and_then(|open| open.call.input.as_ref());
+    if may_be_of_another(title, call, asked, diffs, workspace) {
+        let text = format!("the call {id} is announced again, perhaps as another one: {}", first_bytes(title, 200));
+        recorder.did_unseen(NoticeCode::ChangedInput, text);
+    }
 }
 
 /// Returns true if content that came after the end of a call shows changes to files that its result does not show.

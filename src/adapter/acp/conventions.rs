@@ -63,6 +63,11 @@ impl Conventions {
         }
     }
 
+    /// Returns true if the agent introduces itself by a known name.
+    pub fn has_name(&self) -> bool {
+        self.agent_info.is_some()
+    }
+
     /// Returns true if these are the conventions of the agent that introduces itself by this name.
     pub fn is_agent(&self, name: &str) -> bool {
         self.agent_info.as_deref() == Some(name)

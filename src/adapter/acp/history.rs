@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::calls::{call_report, is_compaction};
+use super::calls::call_report;
 use super::sessions::Session;
 use super::updates::gives_events;
 use super::{MAX_REPORTED, Translator, rpc, text_at};
@@ -27,7 +27,7 @@ impl Translator {
             return;
         }
         let meta = update.get("_meta").unwrap_or(&Value::Null);
-        if update.as_object().is_some_and(|update| is_compaction(update, meta)) {
+        if update.as_object().is_some_and(|update| self.is_compaction(update, meta, recorder)) {
             return;
         }
         let Some(id) = update.get("toolCallId").filter(|id| !id.is_null()).map(rpc::id_text) else { return };

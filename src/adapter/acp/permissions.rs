@@ -132,6 +132,7 @@ impl Translator {
                     }
                 }
                 (asking.asked, asking.updated_input) = (Some(differs.asked), differs.updated_input);
+                asking.unknown_kind = report.unknown_kind;
                 recorder.update(&call_id, report, true);
                 let title = differs.other_title.map(|(title, _)| title);
                 recorder.retitle(&call_id, title);

@@ -3,15 +3,16 @@
 
 use serde_json::{Map, Value};
 
+use super::bridge_reports::{CODEX, may_be_report};
 use super::{Translator, content, text_at};
 use crate::trace::NoticeCode;
-use crate::trace::recorder::Recorder;
-
-/// The name by which the bridge to Codex introduces itself.
-const CODEX: &str = "@agentclientprotocol/codex-acp";
+use crate::trace::recorder::{self, Recorder};
 
 /// The beginning of the ID of a review.
 const REVIEW: &str = "guardian_assessment:";
+
+/// The keys of the texts and objects in a report about a review.
+const REPORT: [&str; 7] = ["threadId", "turnId", "reviewId", "targetItemId", "action", "review", "decisionSource"];
 
 /// The maximum number of denied calls that are remembered until they are announced.
 const MAX_DENIED: usize = 10_000;
@@ -43,10 +44,17 @@ impl Denied {
 impl Translator {
     /// Takes an update about a review of a call. A denied call was not carried out, but a command of which one program was
     /// denied was. If the denied call is not shown, the agent attempted what no call shows. Returns false if the update is not
-    /// about a review.
-    pub(super) fn took_review(&mut self, word: &str, update: &Map<String, Value>, recorder: &mut Recorder) -> bool {
+    /// about a review, or shows more than a report about one: it is of a call then.
+    pub(super) fn took_review(
+        &mut self,
+        word: &str,
+        update: &Map<String, Value>,
+        meta: &Value,
+        recorder: &mut Recorder,
+    ) -> bool {
         let id = update.get("toolCallId").and_then(Value::as_str).unwrap_or_default();
-        if !word.starts_with("tool_call") || !id.starts_with(REVIEW) || !self.conventions.is_agent(CODEX) {
+        let has_id = word.starts_with("tool_call") && id.starts_with(REVIEW) && !recorder.was_announced(id);
+        if !has_id || !has_form_of_review(update, meta) || !self.is_bridge(&CODEX, recorder) {
             return false;
         }
         let verdict = content::shown(update.get("content").cloned().unwrap_or(Value::Null)).text;
@@ -79,6 +87,17 @@ impl Translator {
             denied_unseen(recorder);
         }
     }
+}
+
+/// Returns true if an update shows nothing but a report about a review.
+fn has_form_of_review(update: &Map<String, Value>, meta: &Value) -> bool {
+    let is_plain = |value: &Value| matches!(value, Value::Null | Value::Bool(_) | Value::Number(_));
+    let is_report = |report: &Value| {
+        let map = report.as_object().filter(|map| map.get("action").is_some_and(Value::is_object));
+        map.is_some_and(|map| map.iter().all(|(key, value)| is_plain(value) || REPORT.contains(&key.as_str())))
+    };
+    let holds_report = |key: &str| update.get(key).is_none_or(|value| recorder::is_empty(value) || is_report(value));
+    ["rawInput", "rawOutput"].into_iter().all(holds_report) && may_be_report(update, meta, "think")
 }
 
 fn denied_unseen(recorder: &mut Recorder) {

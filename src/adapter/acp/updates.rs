@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::bridge_reports::CODEX;
 use super::broken_servers::startup_report;
 use super::content::{self, Piece};
 use super::usage::{Figures, tell_invalid};
@@ -43,10 +44,10 @@ impl Translator {
         self.thread_status(&meta);
         self.task_ended(&meta, recorder);
         let is_in_doubt = self.name_copilot_agent(&word, &update, &mut meta, recorder);
-        if let Some(report) = startup_report(&word, &update) {
+        if let Some(report) = startup_report(&word, &update, &meta).filter(|_| self.may_be_bridge(&CODEX, recorder)) {
             return recorder.notice(NoticeCode::ProgramMessage, report);
         }
-        if self.took_review(&word, &update, recorder) {
+        if self.took_review(&word, &update, &meta, recorder) {
             return;
         }
         if let Some(error) = repeated_for(&meta) {

@@ -164,6 +164,7 @@ impl Translator {
                 recorder.notice(code, text);
             }
             (asking.asked, asking.updated_input) = (Some(differs.asked), differs.updated_input);
+            asking.unknown_kind = report.unknown_kind;
             recorder.update(&asked.call, report, true);
         } else if call.is_none() || asked.tool.is_empty() {
             let text =

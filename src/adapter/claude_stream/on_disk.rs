@@ -167,10 +167,8 @@ impl Translator {
             }
             "queue-operation" => {}
             kind if BOOKKEEPING.contains(&kind) => {}
-            _ if super::has_calls(line) || super::shows_other_call(text, recorder) => {
-                recorder.did_unseen(NoticeCode::UnknownLine, text);
-            }
-            _ => recorder.notice(NoticeCode::UnknownLine, text),
+            _ if super::has_calls(line) => recorder.did_unseen(NoticeCode::UnknownLine, text),
+            _ => super::unknown_line(text, recorder),
         }
     }
 

@@ -3,11 +3,12 @@
 use serde_json::Value;
 
 use super::lines::{Block, Line, Message};
+use crate::adapter::call_progress::new_of_calls;
 use crate::adapter::surrogates;
 use crate::adapter::torn::{self, may_hold_message, may_hold_message_within};
-use crate::adapter::unknown_block::{may_be_of_call, may_hold, names_a_call};
-use crate::trace::NoticeCode;
+use crate::adapter::unknown_block::{may_be_of_call, may_hold};
 use crate::trace::recorder::Recorder;
+use crate::trace::{CallStatus, NoticeCode};
 
 /// The keys of the lines.
 const KEYS: torn::Keys = torn::Keys {
@@ -33,9 +34,21 @@ const KEYS: torn::Keys = torn::Keys {
     ],
 };
 
-/// Returns true if a line of an unknown type may be about a call that the trace does not show.
-pub(super) fn shows_other_call(text: &str, recorder: &Recorder) -> bool {
-    serde_json::from_str(text).is_ok_and(|line| may_be_of_call(&line) && !names_a_call(&line, recorder))
+/// Records a line of an unknown type. It may be about a call that the trace does not show, or report a failure of a call that
+/// ended as ok.
+pub(super) fn unknown_line(text: &str, recorder: &mut Recorder) {
+    let line = serde_json::from_str::<Value>(text).ok().filter(may_be_of_call);
+    let new = line.map(|line| new_of_calls(&line, |_| false, recorder)).unwrap_or_default();
+    let has_ended_ok = |call: &String| recorder.ended_as(call) == Some(CallStatus::Ok);
+    let contradicts = new.failed.as_ref().is_some_and(has_ended_ok);
+    if new.is_other {
+        recorder.did_unseen(NoticeCode::UnknownLine, text);
+    }
+    match contradicts {
+        true => recorder.contradicted(NoticeCode::UnknownLine, text),
+        false if new.is_other => {}
+        false => recorder.notice(NoticeCode::UnknownLine, text),
+    }
 }
 
 /// Returns true if a block of the line's message, of whatever type, may be a call or a result.

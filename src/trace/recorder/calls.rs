@@ -7,11 +7,21 @@ use serde_json::Value;
 use super::hashes::{hash_in, hash_of};
 use super::{CallReport, MAX_BEHIND, MAX_OPEN, QuotedLine, Recorder, ReportedStatus, Slot, is_empty};
 use crate::text::first_bytes;
+use crate::trace::calls::is_same_command;
+use crate::trace::facts::ReportedDetails;
+use crate::trace::request_subject::note_subject;
 use crate::trace::view;
-use crate::trace::{Body, CallStatus, FileDiff, NoticeCode, PermissionOutcome, ToolCall, ToolKind};
+use crate::trace::{
+    Body, CallStatus, Content, FileDiff, NoticeCode, PermissionOutcome, RequestSubject, SubjectFacts, ToolCall,
+    ToolKind,
+};
 
 mod endings;
+mod replaced;
 mod requests;
+
+use replaced::{Earlier, gone_text, is_same_file, keep_nulled};
+pub(crate) use replaced::{folder_of, is_other_tool};
 
 /// An open call. An agent may open very many and close none, so fields that most calls lack take no room.
 pub(super) struct OpenCall {
@@ -48,15 +58,16 @@ struct More {
     exit_code: Option<i64>,
     /// The input that the last request asked for instead of the announced one.
     asked: Option<AskedInput>,
-    /// The paths that the call, while it was one that changes or reads files, showed before it replaced its input, its
-    /// locations or its changes.
+    /// The paths that the call showed before it replaced its input, its locations or its changes.
     earlier_paths: Vec<String>,
     /// True if the call first had another kind, which the present one does not include.
     had_other_kind: bool,
+    /// The content that the call showed before it was described otherwise, if it showed more of an action.
+    earlier_content: Content,
     /// True if the call showed changes after it had been rejected or cancelled.
     changed_after_all: bool,
-    /// The slots of the requests for permission.
-    requests: Vec<u64>,
+    /// The slots of the requests for permission, with their subjects.
+    requests: Vec<(u64, RequestSubject)>,
     /// The last request, by its id in the trace.
     last_request: String,
     /// The number of requests whose answers are awaited.
@@ -170,6 +181,11 @@ impl OpenCall {
         self.more.as_ref().is_some_and(|more| more.had_other_kind)
     }
 
+    /// Returns the content that the call showed before it was described otherwise.
+    pub(super) fn earlier_content(&self) -> Content {
+        self.more.as_ref().map(|more| more.earlier_content).unwrap_or_default()
+    }
+
     /// Returns the changes that the call has shown.
     pub(super) fn diffs(&self) -> &[FileDiff] {
         self.more.as_ref().map_or(&[], |more| &more.diffs)
@@ -185,6 +201,11 @@ impl OpenCall {
 
     fn more(&mut self) -> &mut More {
         self.more.get_or_insert_default()
+    }
+
+    /// Takes an exit code. Returns the one before, if it showed a failure and was another one.
+    fn take_exit_code(&mut self, code: i64) -> Option<i64> {
+        self.more().exit_code.replace(code).filter(|before| *before != 0 && *before != code)
     }
 
     /// Returns the content of the call's event, if the event has left the recorder or leaves it at the end of the line.
@@ -227,15 +248,6 @@ fn is_none_shown(input: &Value) -> bool {
     input.as_object().is_some_and(serde_json::Map::is_empty)
 }
 
-/// Returns a text of an input that a later input of the same call neither repeats nor continues.
-fn replaced_text(old: &Value, new: &Value) -> Option<String> {
-    let texts = |value: &Value| -> Vec<String> {
-        value.as_object().into_iter().flatten().filter_map(|(_, text)| text.as_str().map(str::to_owned)).collect()
-    };
-    let now = texts(new);
-    texts(old).into_iter().find(|old| !now.iter().any(|new| new.starts_with(without_ellipsis(old))))
-}
-
 /// Returns a text without the ellipsis at its end, which marks a preview of a longer text.
 fn without_ellipsis(text: &str) -> &str {
     text.trim_end().trim_end_matches('…').trim_end_matches("...")
@@ -273,13 +285,7 @@ pub(crate) fn continues_input(old: &Value, new: &Value, cwd: Option<&str>, works
 /// Returns true if a path that a call showed first is the one that it shows at its end: written out, or relative in one of
 /// them. If the workspace is known, both have to lead to the same place.
 fn is_still_shown(earlier: &str, path: &str, cwd: Option<&str>, workspace: Option<&str>) -> bool {
-    let is_end_of = |end: &str, whole: &str| {
-        let end = end.strip_prefix("./").unwrap_or(end);
-        whole.strip_suffix(end).is_some_and(|before| before.ends_with('/'))
-    };
-    let is_same_place =
-        || workspace.is_none() || view::located(earlier, cwd, workspace) == view::located(path, cwd, workspace);
-    path.starts_with(earlier) || ((is_end_of(earlier, path) || is_end_of(path, earlier)) && is_same_place())
+    path.starts_with(earlier) || is_same_file(earlier, path, cwd, workspace)
 }
 
 /// Returns true if one title of a command continues the other, or is the other cut.
@@ -376,7 +382,7 @@ impl Recorder {
         let Some(Body::ToolCall(call)) = self.body(slot) else { return false };
         let differs = |one: Option<&String>, other: Option<&String>| one.zip(other).is_some_and(|(a, b)| a != b);
         let inputs = call.input.as_ref().zip(report.input.as_ref()).filter(|(a, b)| !is_empty(b) && a != b);
-        let continues = |old, new| continues_input(old, new, call.cwd.as_deref(), workspace.as_deref());
+        let continues = |old, new| continues_input(old, new, folder_of(call), workspace.as_deref());
         let is_of_later_turn = is_of_earlier_turn && inputs.is_some_and(|(old, new)| !continues(old, new));
         differs(call.name.as_ref(), report.name.as_ref())
             || is_of_later_turn
@@ -437,10 +443,16 @@ impl Recorder {
     }
 
     /// Adds to an open call. If `only_missing` is set, as for a permission request, only absent parts are filled.
-    pub fn update(&mut self, id: &str, report: CallReport, only_missing: bool) {
+    pub fn update(&mut self, id: &str, mut report: CallReport, only_missing: bool) {
         self.activity += 1;
+        // What the call showed stays, if its value is null now.
+        let shown = self.open_call(id).and_then(|(call, _)| call.shown_input()).filter(|_| !only_missing);
+        if let Some((old, new)) = shown.zip(report.input.as_mut()) {
+            keep_nulled(old, new);
+        }
         self.comes_too_late(id, &report);
-        self.changes_meaning(id, &report, only_missing);
+        let is_told = self.changes_meaning(id, &report, only_missing);
+        let content = self.content_before(id, &report);
         if !only_missing && (report.input.is_some() || !report.locations.is_empty() || !report.diffs.is_empty()) {
             self.keep_paths(id);
         }
@@ -454,10 +466,9 @@ impl Recorder {
         if report.output.is_some() && !only_missing {
             open.more().output = report.output;
         }
-        if report.exit_code.is_some() {
-            open.more().exit_code = report.exit_code;
-        }
+        let overwritten = report.exit_code.and_then(|code| open.take_exit_code(code));
         let slot = open.slot;
+        self.tell_overwritten(id, overwritten);
         let another_input = report.input.clone().filter(|input| !is_empty(input) && !only_missing);
         self.take_another_input(id, slot, another_input);
         let starts_hidden = self.starts_hidden(slot);
@@ -497,8 +508,9 @@ impl Recorder {
         }
         if let Some(asked) = asked {
             let now = call.clone();
-            self.keep_asked(id, &asked, &now);
+            self.keep_asked(id, &asked, &now, is_told);
         }
+        self.keep_content(id, content);
         self.renew_written(id);
     }
 
@@ -541,27 +553,62 @@ impl Recorder {
         }
     }
 
-    /// Keeps in the requests for a call what they asked for, because the call now shows another action.
-    fn keep_asked(&mut self, id: &str, asked: &ToolCall, now: &ToolCall) {
+    /// Adds a notice if an exit code of a call that showed a failure was replaced.
+    fn tell_overwritten(&mut self, id: &str, overwritten: Option<i64>) {
+        if let Some(code) = overwritten {
+            let text = format!("the call {id} first had the exit code {code}");
+            self.contradicted(NoticeCode::ResultContradicts, text);
+        }
+    }
+
+    /// Keeps in the requests for a call what they asked for, because the call now shows another action, and adds a notice unless
+    /// `is_told` says that the change has one. A request shows a whole action, so nothing continues it, unless the request
+    /// differs from the call: the call may then show what was asked.
+    fn keep_asked(&mut self, id: &str, asked: &ToolCall, now: &ToolCall, is_told: bool) {
+        let differs = self.open.get(id).is_some_and(|open| open.asked_input().is_some());
+        let earlier = if differs { Earlier::Growing } else { Earlier::Asked };
         let is_other_kind = !asked.unknown_kind && is_other_kind(asked.kind, now.kind);
         let paths = |call: &ToolCall| view::written_paths(call.shown_input(), &call.locations, &[]);
         let shown = paths(now);
         let command = |call: &ToolCall| view::command(call.shown_input());
+        let is_command_of = |asked: &str, now: &str| match earlier {
+            Earlier::Growing => now.starts_with(asked),
+            Earlier::Asked => is_same_command(asked, now),
+        };
         let is_other_command = command(asked)
-            .is_some_and(|asked| !command(now).is_some_and(|now| now.trim_start().starts_with(asked.trim())));
-        let is_other_text =
-            asked.shown_input().zip(now.shown_input()).is_some_and(|(asked, now)| replaced_text(asked, now).is_some());
-        let (cwd, workspace) = (now.cwd.as_deref(), self.header.cwd.as_deref());
-        let is_shown = |path: &String| shown.iter().any(|shown| is_still_shown(path, shown, cwd, workspace));
-        let is_other_path = !paths(asked).iter().all(is_shown);
-        // The paths and commands of other kinds are compared above.
-        let is_other_text = is_other_text
-            && matches!(asked.kind, ToolKind::Fetch | ToolKind::Other | ToolKind::Search | ToolKind::Think);
-        if !(is_other_kind || is_other_command || is_other_path || is_other_text) {
+            .is_some_and(|asked| !command(now).is_some_and(|now| is_command_of(asked.trim(), now.trim())));
+        let (cwd, workspace) = (folder_of(now), self.header.cwd.as_deref());
+        let inputs = asked.shown_input().zip(now.shown_input());
+        let other_text = inputs.and_then(|inputs| gone_text(asked, inputs, earlier, workspace));
+        let is_in = |folder: &str, path: &str| {
+            !asked.kind.changes_files()
+                && path.strip_prefix(folder.trim_end_matches('/')).is_some_and(|it| it.starts_with('/'))
+        };
+        let is_shown = |path: &String| match earlier {
+            Earlier::Growing => shown.iter().any(|shown| is_still_shown(path, shown, cwd, workspace)),
+            Earlier::Asked => shown.iter().any(|it| is_same_file(path, it, cwd, workspace) || is_in(path, it)),
+        };
+        let other_path = paths(asked).into_iter().find(|path| !is_shown(path));
+        if !(is_other_kind || is_other_command || other_path.is_some() || other_text.is_some()) {
             return;
         }
+        // Another path that does not begin with the asked one has a notice when the call ends.
+        let is_longer = |path: &String| shown.iter().any(|it| is_still_shown(path, it, cwd, workspace));
+        let longer_path = other_path.filter(is_longer);
+        if !is_told && earlier == Earlier::Asked {
+            let first = |what: &str, text: &str| {
+                format!("the call {id} first showed another {what}: {}", first_bytes(text, 200))
+            };
+            if let Some(command) = command(asked).filter(|_| is_other_command) {
+                self.changed_command(id, &command);
+            } else if let Some(text) = other_text {
+                self.did_unseen(NoticeCode::ChangedInput, first("input", &text));
+            } else if let Some(path) = longer_path {
+                self.did_unseen(NoticeCode::ChangedPath, first("file", &path));
+            }
+        }
         let slots = self.open.get(id).and_then(|open| open.more.as_ref()).map(|more| more.requests.clone());
-        for slot in slots.unwrap_or_default() {
+        for (slot, _) in slots.unwrap_or_default() {
             let Some(Body::PermissionRequest(request)) = self.body(slot) else { continue };
             let kept = request.asked.get_or_insert_default();
             kept.kind = kept.kind.or(is_other_kind.then_some(asked.kind));
@@ -573,6 +620,38 @@ impl Recorder {
             }
             if kept.is_empty() {
                 request.asked = None;
+            }
+        }
+    }
+
+    /// Returns the content of an open call before it is described by a report.
+    fn content_before(&self, id: &str, report: &CallReport) -> Content {
+        let Some((call, diffs)) = self.open_call(id) else { return Content::default() };
+        let details = ReportedDetails::of(call, diffs);
+        // Arguments that arrive in pieces may be shown as the text of JSON until they are whole.
+        let is_piece = |old: &Value| {
+            let new = report.input.as_ref().filter(|new| old.is_string() && (new.is_object() || new.is_array()));
+            new.is_some_and(|new| continues_input(old, new, None, None))
+        };
+        let input = details.input.filter(|old| !is_piece(old));
+        SubjectFacts::of(&ReportedDetails { input, ..details }).content()
+    }
+
+    /// Keeps the content that an open call showed before a report, and the subjects of the requests about the call, if the call
+    /// now shows less of an action.
+    fn keep_content(&mut self, id: &str, before: Content) {
+        let Some((call, diffs)) = self.open_call(id) else { return };
+        let shows_less = SubjectFacts::of(&ReportedDetails::of(call, diffs)).content() < before;
+        let requests = self.open.get(id).and_then(|open| open.more.as_ref()).map(|more| more.requests.clone());
+        let requests = requests.filter(|requests| !requests.is_empty()).map(|requests| (requests, call.clone()));
+        if let Some(open) = self.open.get_mut(id).filter(|_| shows_less) {
+            let more = open.more();
+            more.earlier_content = more.earlier_content.max(before);
+        }
+        let Some((requests, call)) = requests else { return };
+        for (slot, subject) in requests {
+            if let Some(Body::PermissionRequest(request)) = self.body(slot) {
+                note_subject(request, &call, subject);
             }
         }
     }
@@ -604,46 +683,60 @@ impl Recorder {
         self.did_unseen(NoticeCode::ChangedCommand, text);
     }
 
-    /// Adds a notice if an open call now shows another command, or a kind that changes nothing after one that changes
-    /// something: the earlier form is not in any event. A command that continues the earlier one is still being written.
-    fn changes_meaning(&mut self, id: &str, report: &CallReport, only_missing: bool) {
-        use ToolKind::{Execute, Fetch, Other};
+    /// Adds a notice if an open call now shows another tool, another command or other texts, or a kind that changes nothing after
+    /// one that changes something: the earlier form is not in any event. What continues the earlier form is still being written.
+    /// Returns true if a notice was added.
+    fn changes_meaning(&mut self, id: &str, report: &CallReport, only_missing: bool) -> bool {
+        use ToolKind::Execute;
         let titles_are_commands = self.header.command_title.is_some();
-        let Some((call, _)) = self.open_call(id).filter(|_| !only_missing) else { return };
+        let Some((call, _)) = self.open_call(id).filter(|_| !only_missing) else { return false };
         let old = call.kind;
         let first_title = call.title.clone().filter(|_| titles_are_commands && old == Execute);
+        let names = call.name.as_ref().zip(report.name.as_ref());
+        if let Some((old, _)) = names.filter(|(old, new)| is_other_tool(old, new)) {
+            let text = format!("the call {id} first showed another tool: {}", first_bytes(old, 200));
+            self.did_unseen(NoticeCode::ChangedInput, text);
+            return true;
+        }
         if report.kind.is_some_and(|new| is_other_kind(old, new)) {
             let old: &str = old.into();
             if let Some(open) = self.open.get_mut(id) {
                 open.more().had_other_kind = true;
             }
-            return self.did_unseen(NoticeCode::ChangedKind, format!("the call {id} first had another kind: {old}"));
+            self.did_unseen(NoticeCode::ChangedKind, format!("the call {id} first had another kind: {old}"));
+            return true;
         }
         let no_command = report.input.is_none() && view::command(call.shown_input()).is_none();
         if let Some(old) = first_title.filter(|_| no_command)
             && report.title.as_ref().is_some_and(|new| !is_same_title(&old, new))
         {
-            return self.changed_command(id, &old);
-        }
-        let Some(input) = report.input.as_ref().filter(|input| !is_empty(input)) else { return };
-        if matches!(old, Fetch | Other)
-            && let Some(old) = call.shown_input().and_then(|old| replaced_text(old, input))
-        {
-            let text = format!("the call {id} first showed another input: {}", first_bytes(&old, 200));
-            return self.did_unseen(NoticeCode::ChangedInput, text);
-        }
-        let Some(old) = view::command(call.shown_input()) else { return };
-        let goes_on = |new: String| new.trim_start().starts_with(old.trim());
-        if !view::command(Some(input)).is_some_and(goes_on) {
             self.changed_command(id, &old);
+            return true;
         }
+        let Some(input) = report.input.as_ref().filter(|input| !is_empty(input)) else { return false };
+        let inputs = call.shown_input().map(|old| (old, input));
+        let workspace = self.header.cwd.as_deref();
+        let gone = inputs.and_then(|inputs| gone_text(call, inputs, Earlier::Growing, workspace));
+        let goes_on =
+            |old: &String| view::command(Some(input)).is_some_and(|new| new.trim_start().starts_with(old.trim()));
+        let other_command = view::command(call.shown_input()).filter(|old| !goes_on(old));
+        match (gone, other_command) {
+            (Some(text), None) => {
+                let text = format!("the call {id} first showed another input: {}", first_bytes(&text, 200));
+                self.did_unseen(NoticeCode::ChangedInput, text);
+            }
+            (_, Some(command)) => self.changed_command(id, &command),
+            (None, None) => return false,
+        }
+        true
     }
 
-    /// Remembers the paths that an open call shows, if it is one that changes or reads files.
+    /// Remembers the paths that an open call shows. The paths in the input of a command may be its folder, and are compared with
+    /// its texts.
     fn keep_paths(&mut self, id: &str) {
-        let uses_files = |call: &ToolCall| call.kind.changes_files() || call.kind == ToolKind::Read;
-        let Some((call, diffs)) = self.open_call(id).filter(|(call, _)| uses_files(call)) else { return };
-        let mut paths = view::written_paths(call.shown_input(), &call.locations, diffs);
+        let Some((call, diffs)) = self.open_call(id) else { return };
+        let input = call.shown_input().filter(|_| call.kind != ToolKind::Execute);
+        let mut paths = view::written_paths(input, &call.locations, diffs);
         if let Some(open) = self.open.get_mut(id).filter(|_| !paths.is_empty()) {
             let earlier = &mut open.more().earlier_paths;
             paths.retain(|path| path != view::UNREAD_PATH && !earlier.contains(path));

@@ -77,7 +77,7 @@ pub struct ResultReport {
     pub diffs: Vec<FileDiff>,
     /// The exit code of a command.
     pub exit_code: Option<i64>,
-    /// True if the output was cut.
+    /// True if the agent reports that `output` is only a part of the output.
     pub truncated: bool,
 }
 
@@ -98,10 +98,12 @@ pub enum ReportedStatus {
 /// A permission request of an agent.
 #[derive(Debug, Clone, Default)]
 pub struct Asking {
-    /// The possible answers.
+    /// The answers that the agent offers. Empty if it offers none.
     pub options: Vec<PermissionOption>,
     /// The values of the request that differ from the announcement of its call, even if only in their wording.
     pub asked: Option<AskedCall>,
+    /// True if the request names a kind that is unknown.
+    pub unknown_kind: bool,
     /// The requested input, if it differs from the announced one: the answer records it.
     pub updated_input: Option<Value>,
     /// The id under which a request about a call that was never announced is recorded.
@@ -113,7 +115,7 @@ pub struct Asking {
 /// The policy and the rule that decided about a permission request, and the reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DecidedBy {
-    /// The policy that decided.
+    /// The policy that decided, or [`DecidedBy::ENGINE`].
     pub policy: Option<String>,
     /// The policy's rule that matched.
     pub rule: Option<String>,
@@ -139,7 +141,7 @@ impl DecidedBy {
 pub struct Answered {
     /// The decision.
     pub outcome: PermissionOutcome,
-    /// The chosen option.
+    /// The agent's id of the chosen option. Absent if the answer chose none.
     pub option: Option<String>,
     /// The policy and the rule that decided, and the reason.
     pub by: DecidedBy,

@@ -186,9 +186,22 @@ fn a_review_by_the_program_of_codex_is_no_call_of_the_agent() {
         let shown = [begins.clone(), update("s", "tool_call", &review("denied", target)), ends.clone()];
         check(&run("codex-acp", &shown), &[(NO_RM, Ungraded("the agent did something that no call shows"))]);
     }
-    // Another agent may have such a call.
+    // Another agent may have such a call, and a report shows neither an input of a call nor what it changed.
     let other = text(&run("opencode", &[update("s", "tool_call", &review("denied", Value::Null))]));
     assert!(other.contains(r#""type":"tool_call""#), "{other}");
+    let diff = json!([{"type": "diff", "path": "/w/a", "oldText": "a", "newText": "b"}]);
+    for more in [
+        json!({"kind": "execute"}),
+        json!({"rawInput": {"command": "rm -rf build"}}),
+        json!({"rawInput": {"action": {"type": "command"}, "command": "rm -rf build"}}),
+        json!({"content": diff}),
+        json!({"locations": [{"path": "/w/a"}]}),
+    ] {
+        let mut call = review("approved", Value::Null);
+        call.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let shown = text(&run("codex-acp", &[update("s", "tool_call", &call)]));
+        assert_eq!(shown.matches(r#""type":"tool_call""#).count(), 1, "{more}: {shown}");
+    }
     for (lines, status) in [
         (vec![begins.clone(), update("s", "tool_call", &review("denied", json!("c"))), ends.clone()], "denied"),
         (vec![update("s", "tool_call_update", &review("denied", json!("c"))), begins.clone(), ends.clone()], "denied"),

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::doubts::NO_ERRORS;
+use super::doubts::{NO_ERRORS, session};
 use super::streams::stream;
 use super::unclear::check;
 use super::{Expect, Fail, Pass, Ungraded};
@@ -458,4 +458,32 @@ fn an_output_of_cline_with_an_error_and_no_success_failed() {
     assert_eq!(grade(json!({"query": "q", "result": "", "error": "x", "success": null})), Some(false));
     assert_eq!(grade(json!({"query": "q", "result": "x", "error": "", "success": true})), Some(true));
     assert_eq!(grade(json!({"query": "q", "result": "x"})), Some(true));
+}
+
+#[test]
+fn a_line_of_claude_code_of_an_unknown_type_may_show_more_of_a_known_call() {
+    let with = |line: Value| {
+        let used = json!({"type": "tool_use", "id": "c1", "name": "Bash", "input": {"command": "ls"}});
+        let result = json!({"type": "tool_result", "tool_use_id": "c1", "content": "x"});
+        let manifest = evals::internal::harness::built_in::named("claude-code-stream").unwrap();
+        let lines = [
+            json!({"type": "assistant", "message": {"id": "m", "content": [used]}}),
+            json!({"type": "user", "message": {"content": [result]}}),
+            line,
+            json!({"type": "result", "subtype": "success", "is_error": false, "result": "Done."}),
+        ];
+        session(manifest.adapter, manifest, &lines)
+    };
+    let progress =
+        json!({"type": "tool_heartbeat", "tool_use_id": "c1", "tool_name": "Bash", "elapsed_time_seconds": 3});
+    check(&with(progress), &[(NO_RM, Pass(&[])), (NO_ERRORS, Pass(&[]))]);
+    for line in [
+        json!({"type": "tool_use", "tool_use_id": "c2", "name": "Bash", "parent": {"id": "c1"}}),
+        json!({"type": "exec_command", "tool_use_id": "c1", "text": "rm -rf src"}),
+        json!({"type": "tool_heartbeat", "tool_use_id": "c1", "tool_name": "Wipe"}),
+    ] {
+        check(&with(line), &[(NO_RM, hidden())]);
+    }
+    let failed = json!({"type": "tool_call_failed", "tool_use_id": "c1", "exit_code": 1, "error": "boom"});
+    check(&with(failed), &[(NO_RM, Pass(&[])), (NO_ERRORS, unclear())]);
 }

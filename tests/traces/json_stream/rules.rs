@@ -147,6 +147,31 @@ fn a_call_that_only_a_notice_shows_is_lost() {
 }
 
 #[test]
+fn a_line_without_a_rule_that_reports_a_failure_leaves_its_call_in_doubt() {
+    let rules = "  - {when: line.type == 'tool', emit: {tool-call: {id: line.id}}}\n  \
+                 - {when: line.type == 'done', emit: {tool-result: {id: line.id, status: 'line.ok ? ok : error'}}}\n";
+    let call = json!({"type": "tool", "id": "c1"});
+    let done = |ok: bool| json!({"type": "done", "id": "c1", "ok": ok});
+    let failed = json!({"type": "exec_command_end", "call_id": "c1", "exit_code": 1, "stderr": "boom"});
+    for lines in [
+        vec![call.clone(), failed.clone(), done(true)],
+        vec![call.clone(), done(true), failed.clone()],
+        vec![call.clone(), failed.clone()],
+    ] {
+        assert_eq!(lost(rules, &lines), ["unmapped_line outcome"], "{lines:?}");
+    }
+    // The trace shows the failure.
+    for lines in [[call.clone(), failed.clone(), done(false)], [call.clone(), done(false), failed.clone()]] {
+        assert_eq!(lost(rules, &lines), [""; 0], "{lines:?}");
+        let events = run(&format!("stream:\n{rules}"), &lines);
+        assert_eq!(notices(&events).iter().filter(|(code, _)| code == "unmapped_line").count(), 1);
+    }
+    let mut more = failed;
+    more["command"] = json!(["rm", "x"]);
+    assert_eq!(lost(rules, &[call, more, done(true)]), ["unmapped_line call", "unmapped_line outcome"]);
+}
+
+#[test]
 fn a_call_of_which_a_rule_makes_no_event_is_lost() {
     let call = json!({"type": "tool", "tool": "sh", "args": {"command": "rm -rf build"}});
     for rules in [
@@ -172,11 +197,16 @@ fn a_call_of_which_a_rule_makes_no_event_is_lost() {
     let mut other = update;
     other["call_id"] = json!("b");
     assert_eq!(lost(progress, &[known.clone(), other.clone()]), ["unmapped_line call"]);
-    // So is a line that no rule takes, unless it holds arguments.
+    // So is a line that no rule takes, if its type is one of progress and it holds nothing else.
     let mut untaken = json!({"type": "tool_progress", "call_id": "a", "text": "still running"});
     assert_eq!(lost(progress, &[known.clone(), untaken.clone()]), [""; 0]);
     untaken["args"] = json!({"line": "rm x"});
-    assert_eq!(lost(progress, &[known, untaken]), ["unmapped_line call"]);
+    assert_eq!(lost(progress, &[known.clone(), untaken]), ["unmapped_line call"]);
+    let untaken = json!({"type": "exec_command", "call_id": "a", "text": "rm -rf src"});
+    assert_eq!(lost(progress, &[known.clone(), untaken]), ["unmapped_line call"]);
+    // The call that a sub-agent's call names as its parent is another one.
+    let child = json!({"type": "update", "call_id": "c", "done": false, "tool": "sh", "parent": {"id": "a"}});
+    assert_eq!(lost(progress, &[known, child]), ["unmapped_line call"]);
     // Another text that equals a short id is none, and an id may be a number.
     let numbered = progress.replace("id: line.call_id", "id: string(line.call_id)");
     let known = json!({"type": "tool", "call_id": 1});

@@ -211,6 +211,19 @@ fn questions_are_answered_from_the_case_and_never_approved() {
 }
 
 #[test]
+fn a_question_with_an_unknown_key_is_answered_and_may_be_a_permission() {
+    let prompt =
+        r#"prompt: '[{"AskUserQuestion": {"questions": [{"question": "Which color?", "urgency": 2}]}}, "finished"]'"#;
+    let project = project("");
+    let keys = "answers: [{question: color, answer: red}]\ngraders: [{permissions: {max: 0}}]";
+    project.write("cases/a.yaml", &format!("{prompt}\n{keys}\n"));
+    let (trace, result) = run(&project);
+    assert_eq!(answers(&trace), ["allowed answers answers[0] ok"]);
+    assert_eq!(result["grades"][0]["outcome"], "ungraded", "{result}");
+    assert_eq!(result["metrics"].get("permissions"), None, "{result}");
+}
+
+#[test]
 fn a_command_that_calls_itself_a_question_is_a_permission() {
     let prompt = r#"prompt: '[{"Bash": {"command": "rm x", "questions": [{"question": "Go on?"}], "asked_as": "AskUserQuestion"}}, "finished"]'"#;
     let project = project("");

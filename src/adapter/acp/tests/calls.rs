@@ -87,28 +87,126 @@ fn a_path_that_a_call_shows_again_is_the_same_only_at_the_same_place() {
 }
 
 #[test]
-fn a_second_announcement_without_an_input_is_another_call_if_its_title_is_about_something_else() {
-    let command = || json!({"command": "ls"});
+fn a_second_announcement_without_an_input_is_doubtful_if_its_title_may_be_about_something_else() {
+    let command = || json!({"command": "ls", "description": "lists the files"});
     let file = || json!({"path": "/w/src/a"});
-    for (input, first, then, count) in [
-        (command(), "ls", "rm -rf src", 2),
-        (command(), "ls", "ls; rm -rf src", 2),
-        (command(), "ls", "ls -R /etc", 2),
-        (command(), "ls", "rm tools", 2),
-        (command(), "ls", "ls (lists the files)", 1),
-        (command(), "Terminal", "Terminal: the files", 1),
-        (command(), "Terminal", "run `ls`", 1),
-        (file(), "Read", "Read src/a", 1),
-        (file(), "Reading", "Read /w/src/a", 1),
-        (json!({"path": "a"}), "Reading", "Read /w/a", 1),
-        (file(), "Reading", "Read /w/src/b", 2),
-        (Value::Null, "Terminal", "ls", 1),
+    for (input, first, then, is_told) in [
+        (command(), "ls", "rm -rf src", true),
+        (command(), "ls", "ls; rm -rf src", true),
+        (command(), "ls", "ls (then rm -rf src)", true),
+        (command(), "ls", "ls -R /etc", true),
+        (command(), "ls", "rm tools", true),
+        (command(), "Run", "Run rm -rf src", true),
+        (command(), "ls", "ls (lists the files)", false),
+        (command(), "Terminal", "lists the files", false),
+        (command(), "Terminal", "run `ls`", false),
+        (file(), "Read", "Read src/a", false),
+        (file(), "Read", "Read a (1-50)", false),
+        (file(), "Reading", "Read /w/src/a", false),
+        (json!({"path": "a"}), "Reading", "Read /w/a", false),
+        (file(), "Reading", "Read /w/src/b", true),
+        (Value::Null, "Terminal", "ls", false),
     ] {
         let mut script = Script::prompted();
         script.call("c", json!({"kind": "other", "title": first, "status": "pending", "rawInput": input}));
         script.call("c", json!({"kind": "other", "title": then, "status": "in_progress"}));
         script.change("c", json!({"status": "completed"}));
-        assert_eq!(script.done().calls().len(), count, "{first}: {then}");
+        let trace = script.done();
+        assert_eq!(trace.calls().len(), 1, "{first}: {then}");
+        assert_eq!(trace.notices() == ["changed_input"], is_told, "{first}: {then}");
+    }
+}
+
+#[test]
+fn nothing_continues_what_a_request_asked_for() {
+    for (kind, asked, then, code) in [
+        ("execute", json!({"command": "ls"}), json!({"command": "ls; rm -rf secret"}), "changed_command"),
+        ("execute", json!({"code": "ls"}), json!({"code": "ls; rm -rf secret"}), "changed_input"),
+        ("edit", json!({"path": "/w/a", "content": "x"}), json!({"path": "/w/a", "content": "xy"}), "changed_input"),
+        ("edit", json!({"path": "/w/a"}), json!({"path": "/w/ab"}), "changed_path"),
+        ("other", json!({"arguments": {"x": "a"}}), json!({"arguments": {"x": "ab"}}), "changed_input"),
+    ] {
+        for option in ["a", "r"] {
+            let mut script = Script::prompted();
+            let call = json!({"toolCallId": "c", "kind": kind, "title": "x", "rawInput": asked});
+            script.ask(json!(9), "s", call);
+            script.choose(json!(9), option);
+            script.call("c", json!({"kind": kind, "title": "x", "rawInput": then}));
+            script.change("c", json!({"status": "completed"}));
+            let trace = script.done();
+            let mut calls: Vec<_> = trace.calls().into_iter().map(|call| (call.status, call.call.input)).collect();
+            calls.sort_by_key(|(status, _)| *status == CallStatus::Ok);
+            match option {
+                "a" => {
+                    assert_eq!(calls, [(CallStatus::Ok, Some(then.clone()))]);
+                    assert_eq!(trace.notices(), [code], "{asked} {then}");
+                }
+                // What was rejected is one call, and what follows is another one.
+                _ => {
+                    assert_eq!(calls, [(CallStatus::Denied, Some(asked.clone())), (CallStatus::Ok, Some(then.clone()))])
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_a_call_showed_first_is_not_lost() {
+    for (kind, first, then, shown, notices) in [
+        ("execute", json!({"code": "rm"}), json!({"code": null, "x": 1}), json!({"code": "rm", "x": 1}), vec![]),
+        ("execute", json!({"code": "rm"}), json!({"code": "ls"}), json!({"code": "ls"}), vec!["changed_input"]),
+        ("search", json!({"path": "/w/s"}), json!({"path": "/w/a"}), json!({"path": "/w/a"}), vec!["changed_path"]),
+        (
+            "edit",
+            json!({"path": "src/a", "cwd": "/w/pkg"}),
+            json!({"path": "/w/pkg/src/a", "cwd": "/w/pkg"}),
+            json!({"path": "/w/pkg/src/a", "cwd": "/w/pkg"}),
+            vec![],
+        ),
+    ] {
+        let mut script = Script::prompted();
+        script.call("c", json!({"kind": kind, "title": "x", "rawInput": first}));
+        script.change("c", json!({"status": "completed", "rawInput": then}));
+        let trace = script.done();
+        assert_eq!((trace.call().call.input, trace.notices()), (Some(shown), notices), "{first} {then}");
+    }
+    for kind in ["execute", "other"] {
+        let diff = |path: &str| json!([{"type": "diff", "path": path, "oldText": "a", "newText": "b"}]);
+        let mut script = Script::prompted();
+        script.call("c", json!({"kind": kind, "title": "x", "content": diff("/w/s")}));
+        script.change("c", json!({"status": "completed", "content": diff("/w/a")}));
+        assert_eq!(script.done().notices(), ["changed_path"], "{kind}");
+    }
+}
+
+#[test]
+fn a_call_with_the_name_of_another_tool_is_another_call() {
+    let named = |name: &str| json!({"kind": "other", "title": "x", "_meta": {"toolName": name}});
+    for (first, then, is_other) in [("Read", "Bash", true), ("mcp__s__get", "get", false), ("Read", "read", false)] {
+        let mut script = Script::prompted();
+        script.call("c", named(first));
+        script.call("c", named(then));
+        assert_eq!(script.done().calls().len(), if is_other { 2 } else { 1 }, "{first} {then}");
+        let mut script = Script::prompted();
+        script.call("c", named(first));
+        script.change("c", named(then));
+        assert_eq!(script.done().notices().contains(&"changed_input"), is_other, "{first} {then}");
+    }
+}
+
+#[test]
+fn an_exit_code_that_replaces_a_failure_leaves_the_outcome_in_doubt() {
+    for (first, then, lost) in [(1, 0, true), (1, 1, false), (0, 1, false), (1, 2, true)] {
+        let mut script = Script::prompted();
+        script.call("c", json!({"kind": "execute", "title": "x", "rawInput": {"command": "npm test"}}));
+        script.change("c", json!({"rawOutput": {"exitCode": first, "output": "x"}}));
+        script.change("c", json!({"status": "completed", "rawOutput": {"exitCode": then, "output": "x"}}));
+        let trace = script.done();
+        let losses = collect(&trace.events, |event| match &event.body {
+            Body::Notice { code: NoticeCode::ResultContradicts, lost, .. } => Some(*lost),
+            _ => None,
+        });
+        assert_eq!(losses == [Some(Lost::Outcome)], lost, "{first} {then}");
     }
 }
 
@@ -788,13 +886,14 @@ fn a_request_keeps_what_it_asked_for_if_its_call_becomes_another_one() {
     let command = |command: &str| json!({"kind": "execute", "title": "w", "rawInput": {"command": command}});
     let edit = |path: &str| json!({"kind": "edit", "title": "w", "rawInput": {"path": path}});
     assert_eq!(of(command("rm -rf /"), command("ls")), json!({"input": {"command": "rm -rf /"}}));
+    // A request shows the whole command: a longer one is another.
+    assert_eq!(of(command("ls"), command("ls -l")), json!({"input": {"command": "ls"}}));
     assert_eq!(of(edit("/w/a"), edit("/w/b")), json!({"input": {"path": "/w/a"}}));
     assert_eq!(of(json!({"kind": "delete", "title": "w"}), json!({"kind": "read"})), json!({"kind": "delete"}));
     let search = |pattern: &str| json!({"kind": "search", "title": "w", "rawInput": {"pattern": pattern}});
     assert_eq!(of(search("SECRET"), search("x")), json!({"input": {"pattern": "SECRET"}}));
     // What only becomes more exact is the same action.
     for (first, then) in [
-        (command("ls"), command("ls -l")),
         (edit("/w/a"), json!({"kind": "edit", "rawInput": {"path": "/w/a", "text": "x"}})),
         (json!({"kind": "other", "title": "w"}), edit("/w/a")),
         (json!({"kind": "edit", "title": "w", "locations": [{"path": "/w/a"}]}), json!({"kind": "delete"})),
@@ -984,45 +1083,108 @@ fn calls_of_an_answer_that_qwen_discarded_are_cancelled() {
 #[test]
 fn a_server_that_did_not_start_is_no_call() {
     let text = "[codex-acp forwarded startup error] MCP server `srv` failed to start: connection closed";
-    let report = |id: &str| {
-        json!({"title": "mcp__srv__startup", "kind": "other", "status": "failed", "toolCallId": id,
-        "content": [{"type": "content", "content": {"type": "text", "text": text}}]})
-    };
-    for (id, calls) in [("mcp_startup.srv.1", 0), ("call_1", 1)] {
-        let mut script = Script::prompted();
-        script.call(id, report(id));
+    let report = json!({"title": "mcp__srv__startup", "kind": "other", "status": "failed",
+        "content": [{"type": "content", "content": {"type": "text", "text": text}}]});
+    let command = json!({"kind": "execute", "rawInput": {"command": "rm -rf src"}});
+    for (harness, id, more, calls) in [
+        ("codex-acp", "mcp_startup.srv.1", json!({}), 0),
+        ("codex-acp", "call_1", json!({}), 1),
+        ("codex-acp", "mcp_startup.srv.1", command, 1),
+        ("codex-acp", "mcp_startup.srv.1", json!({"rawInput": {"path": "src"}}), 1),
+        ("codex-acp", "mcp_startup.srv.1", json!({"locations": [{"path": "/w/src"}]}), 1),
+        ("opencode", "mcp_startup.srv.1", json!({}), 1),
+    ] {
+        let mut script = prompted_of(harness);
+        script.call(id, with(&report, &more));
         script.say("Done.");
         let trace = script.done();
-        assert_eq!(trace.calls().len(), calls, "{id}");
-        assert_eq!(trace.notices().contains(&"program_message"), calls == 0, "{id}");
+        assert_eq!(trace.calls().len(), calls, "{harness} {id} {more}");
+        assert_eq!(trace.notices().contains(&"program_message"), calls == 0, "{harness} {id} {more}");
     }
+}
+
+fn prompted_of(harness: &str) -> Script {
+    let mut script = Script::of(crate::harness::built_in::named(harness).unwrap());
+    script.open();
+    script.prompt(3, "do it");
+    script
+}
+
+fn with(object: &Value, more: &Value) -> Value {
+    let mut object = object.clone();
+    object.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    object
 }
 
 #[test]
 fn a_compaction_in_the_form_of_a_call_is_a_notice() {
-    for meta in [json!({"claudeCode": {"toolName": "compact"}}), Value::Null] {
-        let mut script = Script::prompted();
-        script.call(
-            "x",
-            json!({"title": "Compact conversation", "kind": "think", "status": "in_progress", "_meta": meta}),
-        );
+    let compacts = json!({"title": "Compact conversation", "kind": "think", "status": "in_progress"});
+    for (harness, meta) in
+        [("claude-agent-acp", json!({"claudeCode": {"toolName": "compact"}})), ("codex-acp", Value::Null)]
+    {
+        let mut script = prompted_of(harness);
+        script.call("x", with(&compacts, &json!({"_meta": meta})));
         script.change("x", json!({"status": "completed", "_meta": meta}));
         script.change("x", json!({"rawOutput": {"trigger": "automatic"}, "_meta": meta}));
         let trace = script.done();
         assert!(trace.calls().is_empty(), "{:#?}", trace.calls());
-        assert_eq!(trace.notices(), ["compaction"; 3]);
+        assert_eq!(trace.notices().iter().filter(|code| **code == "compaction").count(), 3);
     }
-    // A call of a model has an input, and a tool of a server has another name.
-    for (input, tool) in [(json!({"keep": 5}), Value::Null), (Value::Null, json!("mcp__notes__compact"))] {
-        let mut script = Script::prompted();
-        let mut call = json!({"title": "Compact conversation", "kind": "think", "status": "completed",
-            "_meta": {"claudeCode": {"toolName": tool}}});
-        if !input.is_null() {
-            call["rawInput"] = input;
-        }
-        script.call("x", call);
-        assert_eq!(script.done().calls().len(), 1);
+    // A bridge is also known by its introduction, whatever the harness is called. One that names itself nowhere may be one.
+    let manifest: Manifest = serde_yaml::from_str("{name: m, adapter: acp}").unwrap();
+    let named = |name: &str| json!({"name": name, "version": "1"});
+    for (introduced, calls) in [
+        (named("@agentclientprotocol/claude-agent-acp"), 0),
+        (named("@zed-industries/claude-code-acp"), 0),
+        (named("@zed-industries/codex-acp"), 0),
+        (Value::Null, 0),
+        (named("other"), 1),
+    ] {
+        let mut script = Script::of(&manifest);
+        script.send(json!({"id": 1, "method": "initialize", "params": {"protocolVersion": 1}}));
+        script.recv(json!({"id": 1, "result": {"protocolVersion": 1, "agentInfo": introduced}}));
+        script.send(json!({"id": 2, "method": "session/new", "params": {"cwd": "/w", "mcpServers": []}}));
+        script.recv(json!({"id": 2, "result": {"sessionId": "s"}}));
+        script.prompt(3, "do it");
+        script.call("x", compacts.clone());
+        assert_eq!(script.done().calls().len(), calls, "{introduced}");
     }
+    // A call of a model has an input, a tool of a server has another name, and other agents may have such a tool.
+    let diff = json!([{"type": "diff", "path": "/w/a", "oldText": "a", "newText": "b"}]);
+    for (harness, more) in [
+        ("claude-agent-acp", json!({"rawInput": {"keep": 5}})),
+        ("claude-agent-acp", json!({"_meta": {"claudeCode": {"toolName": "mcp__notes__compact"}}})),
+        ("claude-agent-acp", json!({"content": diff})),
+        ("codex-acp", json!({"locations": [{"path": "/w/a"}]})),
+        ("codex-acp", json!({"content": [{"type": "terminal", "terminalId": "t"}]})),
+        ("opencode", json!({})),
+    ] {
+        let mut script = prompted_of(harness);
+        script.call("x", with(&compacts, &more));
+        assert_eq!(script.done().calls().len(), 1, "{harness} {more}");
+    }
+}
+
+#[test]
+fn a_compaction_that_shows_an_action_later_is_a_call() {
+    let command = json!({"kind": "execute", "title": "rm", "rawInput": {"command": "rm -rf src"}});
+    for word in ["tool_call", "tool_call_update"] {
+        let mut script = prompted_of("claude-agent-acp");
+        script.call("x", json!({"title": "Compact conversation", "kind": "think", "status": "in_progress"}));
+        script.call_as(word, "x", command.clone());
+        script.change("x", json!({"status": "completed"}));
+        let call = script.done().call();
+        assert_eq!((call.call.kind, call.status), (ToolKind::Execute, CallStatus::Ok), "{word}");
+        assert_eq!(call.call.input, Some(json!({"command": "rm -rf src"})), "{word}");
+    }
+    // A request that describes the call announces it.
+    let mut script = prompted_of("claude-agent-acp");
+    script.call("x", json!({"title": "Compact conversation", "kind": "think", "status": "in_progress"}));
+    script.ask(json!(9), "s", with(&command, &json!({"toolCallId": "x"})));
+    script.choose(json!(9), "a");
+    script.change("x", json!({"status": "completed"}));
+    let call = script.done().call();
+    assert_eq!((call.call.kind, call.status), (ToolKind::Execute, CallStatus::Ok));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{EndedCall, EndedEarly, FailedResult, More, OpenCall, Shown, UnshownSubAgent, is_still_shown};
+use super::{EndedCall, EndedEarly, FailedResult, More, OpenCall, Shown, UnshownSubAgent, folder_of, is_still_shown};
 use crate::text::first_bytes;
 use crate::trace::recorder::hashes::{hash_in, hash_of};
 use crate::trace::recorder::limits::cut_to_bound;
@@ -24,6 +24,8 @@ impl Recorder {
             self.keep_paths(id);
         }
         let Some(mut open) = self.open.remove(id) else { return false };
+        let overwritten = report.exit_code.and_then(|code| open.take_exit_code(code));
+        self.tell_overwritten(id, overwritten);
         let more = open.more.take().map(|more| *more).unwrap_or_default();
         let exit_code = report.exit_code.or(more.exit_code);
         let status = match report.outcome {
@@ -54,7 +56,13 @@ impl Recorder {
         let shows = shows() || (more.diffs_at.is_some() && more.diffs_at == self.line);
         let is_ok = report.outcome == ReportedStatus::Ok;
         let diffs = if report.diffs.is_empty() { more.diffs } else { report.diffs };
-        let early = (more.awaited > 0).then(|| More { awaited: more.awaited, diffs: diffs.clone(), ..More::default() });
+        let early = (more.awaited > 0).then(|| More {
+            awaited: more.awaited,
+            diffs: diffs.clone(),
+            had_other_kind: more.had_other_kind,
+            earlier_content: more.earlier_content,
+            ..More::default()
+        });
         let reported = Some(report.outcome);
         let truncated = report.truncated;
         let result = ResultOf { status, output, diffs, exit_code, truncated, reported, contested };
@@ -87,6 +95,11 @@ impl Recorder {
         let (parent, step) = (open.parent().cloned(), open.step);
         self.step_has_result(&parent, step);
         true
+    }
+
+    /// Returns true if an open call was rejected or cancelled.
+    pub fn is_refused(&self, id: &str) -> bool {
+        self.open.get(id).is_some_and(|open| open.rejected || open.is_cancelled())
     }
 
     /// Returns true if an open call goes on in the background after its result.
@@ -374,7 +387,7 @@ impl Recorder {
             tool = call.name.as_ref().or(call.title.as_ref()).filter(|_| starts_hidden).cloned();
             let paths = view::written_paths(call.shown_input(), &call.locations, &result.diffs);
             ended.shown = Shown::of(call, &paths);
-            let (cwd, workspace) = (call.cwd.as_deref(), workspace.as_deref());
+            let (cwd, workspace) = (folder_of(call), workspace.as_deref());
             let is_shown = |earlier: &str| paths.iter().any(|path| is_still_shown(earlier, path, cwd, workspace));
             replaced = earlier_paths.iter().find(|earlier| !is_shown(earlier));
         }

@@ -4,13 +4,15 @@ use std::collections::hash_map::Entry;
 
 use serde_json::Value;
 
-use super::{AskedInput, EndedEarly, OpenRequest};
+use super::{AskedInput, EndedEarly, OpenCall, OpenRequest};
+use crate::trace::facts::ReportedDetails;
 use crate::trace::recorder::hashes::hash_in;
 use crate::trace::recorder::{Answered, Asking, Recorder};
+use crate::trace::request_subject::note_subject;
 use crate::trace::view;
 use crate::trace::{
-    Body, CallStatus, FileDiff, NoticeCode, PermissionOption, PermissionOutcome, PermissionRequest, PermissionResponse,
-    ToolCall,
+    Body, CallStatus, Content, FileDiff, NoticeCode, PermissionOption, PermissionOutcome, PermissionRequest,
+    PermissionResponse, RequestSubject, SubjectFacts, ToolCall,
 };
 
 /// The maximum number of requests for one call that keep what they asked for.
@@ -31,6 +33,7 @@ impl Recorder {
         let unique = self.unique("request", request);
         let next = self.first + self.slots.len() as u64;
         let asked_input = asking.updated_input.clone();
+        let shown = call_id.and_then(|id| self.shown_subject(id, &asking));
         let open = call_id.and_then(|id| self.open.get_mut(id));
         let is_known = open.is_some();
         let (call, parent) = match open {
@@ -41,7 +44,8 @@ impl Recorder {
                 more.last_request.clone_from(&unique);
                 more.awaited += usize::from(asking.awaits_answer);
                 if more.requests.len() < MAX_REQUESTS {
-                    more.requests.push(next);
+                    let subject = shown.as_ref().map_or(RequestSubject::Action, |(subject, _)| *subject);
+                    more.requests.push((next, subject));
                 }
                 (open.call(call_id.unwrap_or_default()), open.parent().cloned())
             }
@@ -49,11 +53,11 @@ impl Recorder {
         };
         let asked = asking.asked.filter(|asked| is_known && !asked.is_empty());
         let options = asking.options;
-        self.push(
-            Body::PermissionRequest(PermissionRequest { call: call.clone(), request: unique.clone(), options, asked }),
-            parent.clone(),
-            false,
-        );
+        let mut body = PermissionRequest { call: call.clone(), request: unique.clone(), options, asked };
+        if let Some((subject, call)) = &shown {
+            note_subject(&mut body, call, *subject);
+        }
+        self.push(Body::PermissionRequest(body), parent.clone(), false);
         let unknown = (!is_known).then(|| request.to_owned());
         if let Some(request) = &unknown {
             *self.of_unknown_calls.entry(request.clone()).or_default() += 1;
@@ -67,6 +71,15 @@ impl Recorder {
             OpenRequest { call, agent_call, parent, asked_as, unknown, is_awaited, input: asking.updated_input },
         );
         unique
+    }
+
+    /// Returns the subject of a request about an open call, by what both show and what the call showed before, and the call.
+    fn shown_subject(&self, id: &str, asking: &Asking) -> Option<(RequestSubject, ToolCall)> {
+        let (call, diffs) = self.open_call(id)?;
+        let facts = SubjectFacts::of(&ReportedDetails::of(call, diffs));
+        let facts = asking.asked.as_ref().map_or(facts, |asked| facts.with_asked(asked));
+        let facts = if asking.unknown_kind { facts.without_kind() } else { facts };
+        Some((facts.with_content(self.earlier_content(id)).subject(), call.clone()))
     }
 
     /// Returns the agent's id of the open call that a request without an answer is about, by the agent's id of the
@@ -215,6 +228,21 @@ impl Recorder {
                 self.hold(slot, false);
             }
         }
+    }
+
+    /// Returns true if a call that is open, or that has ended before the answer to a request about it, first had another kind than
+    /// now, and the change was not a refinement, such as from `other` to any kind, or from `edit` to `delete` or `move`.
+    pub fn had_other_kind(&self, id: &str) -> bool {
+        self.open_or_early(id).is_some_and(OpenCall::had_other_kind)
+    }
+
+    /// Returns the content that such a call showed before it was described otherwise, if it showed more of an action.
+    pub(crate) fn earlier_content(&self, id: &str) -> Content {
+        self.open_or_early(id).map(OpenCall::earlier_content).unwrap_or_default()
+    }
+
+    fn open_or_early(&self, id: &str) -> Option<&OpenCall> {
+        self.open.get(id).or_else(|| self.early.get(id).map(|early| &early.open))
     }
 
     /// Returns a call that is open, or that has ended before the answer to a request about it, by the agent's id.
