@@ -133,33 +133,6 @@ impl CommandLine {
         }
         marked.contains(&true)
     }
-
-    /// Returns the line with its commands without their redirections and the other ends of their pipes.
-    #[must_use]
-    pub fn without_redirections(&self) -> Self {
-        let plain = |command: &String| {
-            let words = command.split(' ').filter(|word| !word.starts_with(['<', '>']));
-            words.collect::<Vec<_>>().join(" ")
-        };
-        Self {
-            commands: self.commands.iter().map(plain).collect(),
-            has_unknown: self.has_unknown,
-            changes_shell: self.changes_shell,
-            possible: self.possible.iter().map(plain).collect(),
-            choices: self.choices.clone(),
-            others: self.others.clone(),
-            typed: self.typed.clone(),
-            written: BTreeMap::new(),
-        }
-    }
-
-    /// Returns true if the line may run these commands, one directly after the other.
-    pub fn may_run(&self, commands: &[String]) -> bool {
-        !commands.is_empty()
-            && (self.has_unknown
-                || self.commands.windows(commands.len()).any(|part| part == commands)
-                || self.possible.iter().any(|command| commands == [command.as_str()]))
-    }
 }
 
 /// The language of a command line, as far as the name of the tool shows it.

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use regex::Regex;
+use regex::{Captures, Regex};
 
+use self::perl_and_ruby::PerlOrRuby;
 use super::expanded::Argument;
 use super::runners::NOT_SHOWN;
 use super::{is_shell, python};
@@ -15,6 +16,7 @@ mod input;
 mod javascript;
 mod modules;
 mod not_run;
+mod perl_and_ruby;
 
 pub(super) use input::is_program;
 pub(super) use modules::files;
@@ -84,10 +86,13 @@ pub(super) fn command_lines(program: &str, arguments: &[Argument], input: Option
     let mut found = Lines { lines: Vec::new(), left: MAX_LINES_BYTES };
     let file = arguments.iter().find(|word| !word.text.starts_with('-'));
     let mut has_unknown = file.is_some_and(|file| file.content.as_deref() == Some(NOT_SHOWN));
-    has_unknown |= texts.iter().any(|text| !passed_to_shells(text, &mut found));
-    if matches!(program, "perl" | "ruby" | "php") {
+    has_unknown |= texts.iter().any(|text| !passed_to_shells(program, text, &mut found));
+    for code in texts.iter().filter_map(|text| PerlOrRuby::of(program, text)) {
+        found.lines.extend(code.other_lines());
+        has_unknown |= code.is_cut();
+    }
+    if program == "php" {
         found.lines.extend(texts.iter().flat_map(|text| text.split('`').skip(1).step_by(2)).map(str::to_owned));
-        found.lines.extend(texts.iter().flat_map(|text| in_quotes_of_perl(text)));
     }
     if program.ends_with("awk") {
         found.lines.extend(texts.iter().flat_map(|text| at_pipes(text)));
@@ -102,12 +107,16 @@ pub(super) fn command_lines(program: &str, arguments: &[Argument], input: Option
         return Code { lines, calls, has_unknown };
     }
     let (mut calls, rest) = constants::calls(program, &texts.join("\n"));
+    if matches!(program, "perl" | "ruby") {
+        let partly = found.lines.extract_if(.., |line| line.contains(NOT_SHOWN));
+        calls.extend(partly.map(Call::of));
+    }
     has_unknown |= runs_value(program, &rest);
     for (text, origin) in texts.into_iter().zip(origins).filter(|_| is_javascript(program)) {
         let is_unused = origin == Origin::Module;
         let call_of = |line: String| Call { is_unused, ..Call::of(line) };
         let shown = javascript::calls_with_values(text);
-        has_unknown |= !shown.iter().all(|call| passed_to_shells(call, &mut found));
+        has_unknown |= !shown.iter().all(|call| passed_to_shells(program, call, &mut found));
         calls.extend(javascript::templates(program, text).into_iter().map(call_of));
         let arguments = arguments_of_calls(text);
         has_unknown |= arguments.len() > MAX_VARIABLES;
@@ -174,20 +183,6 @@ impl Lines {
         }
         left.is_some()
     }
-}
-
-/// Returns the texts of `qx(…)`, `exec q(…)` and `%x(…)` in Perl and Ruby.
-fn in_quotes_of_perl(code: &str) -> Vec<String> {
-    static QUOTES: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        let begin = r"(?:\bqx\s*|%x|\b(?:system|exec)\s*\(?\s*q{1,2}\s*)";
-        Regex::new(&format!(
-            r"{begin}(?:\(([^)]*)\)|\{{([^}}]*)\}}|\[([^\]]*)\]|<([^>]*)>|/([^/]*)/|\|([^|]*)\||!([^!]*)!|'([^']*)')"
-        ))
-        .ok()
-    });
-    let Some(quotes) = QUOTES.as_ref() else { return Vec::new() };
-    let texts = quotes.captures_iter(code).filter_map(|found| found.iter().skip(1).flatten().next());
-    texts.map(|text| text.as_str().to_owned()).collect()
 }
 
 /// The first argument of a call that runs a command.
@@ -274,16 +269,12 @@ fn runs_value(program: &str, code: &str) -> bool {
         let print = r#"\bprintf?\b[^;}\n"/|]*(?:"[^"]*"[^;}\n"/|]*)*\|&?\s*(?:[A-Za-z_]|"(?:\S*/)?(?:ba|da|z|k)?sh\b)"#;
         Regex::new(&format!(r#"\bsystem\s*\(\s*[^"\s)]|[\w$)\]]\s*\|\s*getline|{print}"#)).ok()
     });
-    static OF_PERL: LazyLock<Option<Regex>> =
-        LazyLock::new(|| Regex::new(r#"(?:^|[^\w$@%>.])(?:system|exec|qx)\s*[({]?\s*"?[$@]"#).ok());
-    static OF_RUBY: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(r##"(?:^|[^\w.@:$])(?:system|exec)\s*\(\s*[a-z_@*]|(?:\bsystem|\bexec|%x|`)\s*[({]?\s*"?#\{"##).ok()
-    });
     static OF_PHP: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"\b(?:system|exec|shell_exec|passthru|popen|proc_open)\s*\(\s*\$").ok());
+    if let Some(code) = PerlOrRuby::of(program, code) {
+        return code.runs_value();
+    }
     let calls = match program {
-        "perl" => &OF_PERL,
-        "ruby" => &OF_RUBY,
         "php" => &OF_PHP,
         name if name.ends_with("awk") => &OF_AWK,
         _ => return false,
@@ -356,23 +347,32 @@ pub(super) fn is_javascript(program: &str) -> bool {
 
 /// Adds the texts that code passes to functions that run commands. Texts in a row, as in `spawn("rm", ["-rf", "a"])`, are the
 /// words of one command. Returns false if they are too long.
-fn passed_to_shells(code: &str, lines: &mut Lines) -> bool {
+fn passed_to_shells<'a>(program: &str, code: &'a str, lines: &mut Lines) -> bool {
     static CALLS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        let names = r"system|popen|Popen|run|call|check_call|check_output|getoutput|getstatusoutput|exec\w*|spawn\w*|shell_exec|passthru|sh|execa|Command|create_subprocess_shell|create_subprocess_exec";
+        let names = r"system|popen|Popen|run|call|check_call|check_output|getoutput|getstatusoutput|exec\w*|spawn\w*|shell_exec|passthru|sh|execa|Command|create_subprocess_shell|create_subprocess_exec|proc_open|pcntl_exec";
         // Behind the name: `)`, `']`, the bracket of the call, and the code before the first text.
         Regex::new(&format!(
             r"\b({names})\b['\x22\])]*\s*\(?\s*((args|cmd|command)\s*=\s*|[\w.]+\s*\(\s*|os\.P_\w+\s*,\s*)?"
         ))
         .ok()
     });
-    let Some(calls) = CALLS.as_ref() else { return false };
-    let found = || calls.captures_iter(code).filter_map(|call| Some((call.get(0)?.end(), call.get(1)?)));
-    if not_run::are_own_functions(code, found().map(|(_, name)| name)) {
+    let with_quotes = PerlOrRuby::of(program, code);
+    let calls = if with_quotes.is_some() { perl_and_ruby::calls() } else { CALLS.as_ref() };
+    let Some(calls) = calls else { return false };
+    // The first group that matches is the name.
+    let of = |call: Captures<'a>| Some((call.get(0)?.end(), call.iter().skip(1).flatten().next()?));
+    let found = || calls.captures_iter(code).filter_map(of);
+    // A function of Ruby may run the one whose name it takes.
+    let has_super = with_quotes.is_some() && code.contains("super");
+    if !has_super && not_run::are_own_functions(code, found().map(|(_, name)| name)) {
         return true;
     }
     let mut calls = found().filter(|(_, name)| !not_run::runs_nothing(code, *name));
     calls.all(|(end, name)| {
         let name = name.as_str();
+        if let Some(code) = &with_quotes {
+            return lines.add(&[code.line(name, end)]) && !code.is_cut();
+        }
         let words = words_from(code.get(end..).unwrap_or_default());
         // The functions of Python get the program twice: its file and its name.
         let is_twice = ["spawnl", "spawnv", "execl", "execv"].iter().any(|begin| name.starts_with(begin));

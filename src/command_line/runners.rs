@@ -3,14 +3,18 @@
 use super::expanded::{Argument, Program};
 use super::{is_option_of_text, is_shell};
 
+mod bubblewrap;
 mod containers;
+mod gdb;
 mod git;
 mod parallel;
 mod printed;
 mod sed;
 
+use bubblewrap::behind_bubblewrap;
 pub(super) use containers::opens_terminal;
 use containers::{closes_input_of_container, in_container};
+use gdb::in_gdb;
 use git::in_git;
 pub(super) use printed::printed;
 use sed::{edited_by_sed, in_sed};
@@ -98,34 +102,149 @@ const fn plain(names: &'static [&'static str]) -> Runner {
     Runner { names, letters: "", long: &[], operands: 0 }
 }
 
+/// Makes a runner with one operand before the command.
+const fn plain_behind_one(names: &'static [&'static str]) -> Runner {
+    Runner { names, letters: "", long: &[], operands: 1 }
+}
+
 const RUNNERS: &[Runner] = &[
     Runner {
         names: &["sudo", "doas"],
         letters: "CDghpRrTtUu",
-        long: &["user", "group", "host", "prompt", "chdir", "chroot", "role", "type", "other-user", "command-timeout"],
+        long: &[
+            "user",
+            "group",
+            "host",
+            "prompt",
+            "chdir",
+            "chroot",
+            "role",
+            "type",
+            "other-user",
+            "command-timeout",
+            "close-from",
+        ],
         operands: 0,
     },
     Runner { names: &["pkexec"], letters: "", long: &["user"], operands: 0 },
-    Runner { names: &["env"], letters: "uC", long: &["unset", "chdir"], operands: 0 },
+    Runner { names: &["env", "genv"], letters: "uC", long: &["unset", "chdir"], operands: 0 },
     plain(&[
         "nohup",
+        "gnohup",
         "setsid",
         "command",
         "builtin",
         "busybox",
         "toybox",
         "coproc",
-        "fakeroot",
         "unbuffer",
         "catchsegv",
         "nocorrect",
         "noglob",
         "linux32",
         "linux64",
+        "i386",
+        "i486",
+        "i586",
+        "i686",
+        "x86_64",
+        "uname26",
         "entr",
         "concurrently",
         "shx",
+        "catatonit",
+        "dumb-init",
+        "eatmydata",
+        "nocache",
+        "torify",
+        "tsocks",
     ]),
+    Runner { names: &["tini"], letters: "pe", long: &[], operands: 0 },
+    Runner { names: &["fakeroot"], letters: "lfisb", long: &["lib", "faked", "fd-base"], operands: 0 },
+    Runner {
+        names: &["fakechroot"],
+        letters: "ldecb",
+        long: &["lib", "elfloader", "environment", "config-dir", "bindir"],
+        operands: 0,
+    },
+    Runner { names: &["faketime"], letters: "p", long: &["date-prog"], operands: 1 },
+    Runner {
+        names: &["flatpak-spawn"],
+        letters: "",
+        long: &[
+            "app-path",
+            "directory",
+            "env",
+            "env-fd",
+            "forward-fd",
+            "sandbox-a11y-own-name",
+            "sandbox-expose",
+            "sandbox-expose-path",
+            "sandbox-expose-path-ro",
+            "sandbox-expose-path-ro-try",
+            "sandbox-expose-path-try",
+            "sandbox-expose-ro",
+            "sandbox-flag",
+            "unset-env",
+            "usr-path",
+        ],
+        operands: 0,
+    },
+    Runner {
+        names: &["proot"],
+        letters: "bikmpqrRSvw",
+        long: &["bind", "change-id", "cwd", "kernel-release", "mount", "port", "pwd", "qemu", "rootfs", "verbose"],
+        operands: 0,
+    },
+    Runner {
+        names: &["numactl"],
+        letters: "CfiILmMNopPSw",
+        long: &[
+            "cpunodebind",
+            "file",
+            "interleave",
+            "length",
+            "membind",
+            "offset",
+            "physcpubind",
+            "preferred",
+            "preferred-many",
+            "shm",
+            "shmid",
+            "shmmode",
+            "weighted-interleave",
+        ],
+        operands: 0,
+    },
+    Runner { names: &["cpulimit"], letters: "lpeP", long: &["limit", "pid", "exe", "path"], operands: 0 },
+    Runner { names: &["aa-exec"], letters: "pn", long: &["profile", "namespace"], operands: 0 },
+    Runner { names: &["dbus-run-session"], letters: "", long: &["config-file", "dbus-daemon"], operands: 0 },
+    Runner { names: &["systemd-inhibit"], letters: "", long: &["what", "who", "why", "mode"], operands: 0 },
+    Runner {
+        names: &["systemd-cat"],
+        letters: "tp",
+        long: &["identifier", "priority", "stderr-priority", "namespace"],
+        operands: 0,
+    },
+    Runner {
+        names: &["run0"],
+        letters: "DgMu",
+        long: &[
+            "background",
+            "chdir",
+            "description",
+            "group",
+            "machine",
+            "nice",
+            "property",
+            "setenv",
+            "shell-prompt-prefix",
+            "slice",
+            "unit",
+            "user",
+        ],
+        operands: 0,
+    },
     Runner { names: &["wsl", "wsl.exe"], letters: "du", long: &["distribution", "user", "cd"], operands: 0 },
     Runner { names: &["ssh-agent"], letters: "aEtP", long: &[], operands: 0 },
     Runner { names: &["dotenv-cli"], letters: "evpc", long: &[], operands: 0 },
@@ -135,21 +254,75 @@ const RUNNERS: &[Runner] = &[
     Runner { names: &["screen"], letters: "Stcehp", long: &[], operands: 0 },
     Runner { names: &["exec"], letters: "a", long: &[], operands: 0 },
     Runner { names: &["time"], letters: "fo", long: &["format", "output"], operands: 0 },
-    Runner { names: &["nice"], letters: "n", long: &["adjustment"], operands: 0 },
+    Runner { names: &["nice", "gnice"], letters: "n", long: &["adjustment"], operands: 0 },
     Runner { names: &["ionice"], letters: "cnpPu", long: &["class", "classdata"], operands: 0 },
-    Runner { names: &["stdbuf"], letters: "ioe", long: &["input", "output", "error"], operands: 0 },
+    Runner { names: &["stdbuf", "gstdbuf"], letters: "ioe", long: &["input", "output", "error"], operands: 0 },
     Runner { names: &["timeout", "gtimeout"], letters: "sk", long: &["signal", "kill-after"], operands: 1 },
     Runner {
-        names: &["strace", "ltrace"],
-        letters: "eopPsuaEOSbIX",
-        long: &["output", "trace", "attach"],
+        names: &["strace"],
+        letters: "eopPsuaEOSbIXU",
+        long: &[
+            "abbrev",
+            "argv0",
+            "attach",
+            "columns",
+            "const-print-style",
+            "detach-on",
+            "env",
+            "fault",
+            "inject",
+            "interruptible",
+            "output",
+            "raw",
+            "read",
+            "signal",
+            "status",
+            "string-limit",
+            "summary-columns",
+            "summary-sort-by",
+            "trace",
+            "trace-path",
+            "user",
+            "verbose",
+            "write",
+        ],
         operands: 0,
     },
-    Runner { names: &["unshare"], letters: "GRSw", long: &[], operands: 0 },
-    Runner { names: &["nsenter"], letters: "tGSw", long: &["target", "setuid", "setgid"], operands: 0 },
+    Runner {
+        names: &["ltrace"],
+        letters: "aADeFlnopsuwx",
+        long: &["align", "config", "indent", "library", "output", "where"],
+        operands: 0,
+    },
+    Runner {
+        names: &["unshare"],
+        letters: "GlRSw",
+        long: &[
+            "boottime",
+            "load-interp",
+            "map-group",
+            "map-groups",
+            "map-user",
+            "map-users",
+            "monotonic",
+            "propagation",
+            "root",
+            "setgid",
+            "setgroups",
+            "setuid",
+            "wd",
+        ],
+        operands: 0,
+    },
+    // The operands of `-r` and `-w` are part of the word.
+    Runner {
+        names: &["nsenter"],
+        letters: "tGSNW",
+        long: &["target", "setuid", "setgid", "net-socket", "wdns"],
+        operands: 0,
+    },
     Runner { names: &["taskset"], letters: "", long: &[], operands: 1 },
-    Runner { names: &["chrt"], letters: "TPD", long: &[], operands: 1 },
-    Runner { names: &["prlimit"], letters: "p", long: &["pid"], operands: 0 },
+    Runner { names: &["prlimit"], letters: "po", long: &["pid", "output"], operands: 0 },
     Runner { names: &["caffeinate"], letters: "tw", long: &[], operands: 0 },
     Runner {
         names: &["xvfb-run"],
@@ -159,20 +332,74 @@ const RUNNERS: &[Runner] = &[
     },
     Runner {
         names: &["systemd-run"],
-        letters: "upMtHE",
-        long: &["unit", "property", "uid", "gid", "slice", "machine", "setenv"],
+        letters: "CEHMpu",
+        long: &[
+            "background",
+            "capsule",
+            "description",
+            "gid",
+            "host",
+            "job-mode",
+            "machine",
+            "nice",
+            "on-active",
+            "on-boot",
+            "on-calendar",
+            "on-startup",
+            "on-unit-active",
+            "on-unit-inactive",
+            "path-property",
+            "property",
+            "service-type",
+            "setenv",
+            "slice",
+            "socket-property",
+            "timer-property",
+            "uid",
+            "unit",
+            "working-directory",
+        ],
         operands: 0,
     },
     Runner {
-        names: &["setpriv", "firejail", "valgrind", "proxychains", "proxychains4", "torsocks", "rlwrap", "cross-env"],
+        names: &["setpriv"],
         letters: "",
-        long: &[],
+        long: &[
+            "ambient-caps",
+            "apparmor-profile",
+            "bounding-set",
+            "egid",
+            "euid",
+            "groups",
+            "inh-caps",
+            "landlock-access",
+            "landlock-rule",
+            "pdeathsig",
+            "ptracer",
+            "regid",
+            "reuid",
+            "rgid",
+            "ruid",
+            "seccomp-filter",
+            "securebits",
+            "selinux-label",
+        ],
         operands: 0,
+    },
+    plain(&["firejail", "valgrind", "torsocks", "rlwrap", "cross-env"]),
+    Runner { names: &["proxychains", "proxychains4"], letters: "f", long: &[], operands: 0 },
+    // `script FILE COMMAND` of BSD. On Linux, the command is the text of an option.
+    Runner {
+        names: &["script"],
+        letters: "BEFImotOT",
+        long: &["echo", "log-in", "log-io", "log-out", "log-timing", "logging-format", "output-limit"],
+        operands: 1,
     },
     Runner { names: &["runuser"], letters: "ug", long: &["user", "group"], operands: 0 },
     Runner { names: &["flock"], letters: "wE", long: &["timeout", "wait", "conflict-exit-code"], operands: 1 },
-    Runner { names: &["chroot", "repeat"], letters: "", long: &[], operands: 1 },
-    Runner { names: &["gosu", "su-exec", "setarch"], letters: "", long: &[], operands: 1 },
+    Runner { names: &["chroot"], letters: "", long: &["groups", "userspec"], operands: 1 },
+    Runner { names: &["arch-chroot"], letters: "u", long: &[], operands: 1 },
+    plain_behind_one(&["repeat", "gosu", "su-exec", "setuidgid", "s6-setuidgid", "envdir", "envuidgid", "setlock"]),
     Runner {
         names: &["npx", "bunx", "uvx", "pnpx"],
         letters: "p",
@@ -290,12 +517,27 @@ pub(super) fn inner<'a>(program: &str, arguments: &'a [Argument], input: Option<
         "su" => text(input.map(str::to_owned)),
         "sudo" | "doas" if is_login(program, arguments) => text(input.map(str::to_owned)),
         "hyperfine" => commands_of_hyperfine(arguments),
-        "perf" => match arguments {
-            [verb, rest @ ..] if matches!(verb.text.as_str(), "stat" | "record" | "trace") => {
-                words(behind_options(rest, "eoprCIFtc", &["event", "output", "repeat", "pid", "cpu"]))
-            }
-            _ => Vec::new(),
-        },
+        "perf" => words(behind_perf(arguments)),
+        "bwrap" => words(behind_bubblewrap(arguments)),
+        "gdb" => in_gdb(arguments),
+        "chrt" => words(behind_chrt(arguments)),
+        "setarch" => words(behind_setarch(arguments)),
+        // `ip netns exec NAME rm`
+        "ip" => {
+            let is_exec = |two: &[Argument]| match two {
+                [kind, verb] => matches!(kind.text.as_str(), "netns" | "vrf") && verb.text == "exec",
+                _ => false,
+            };
+            let at = arguments.windows(2).position(is_exec);
+            words(at.and_then(|at| arguments.get(at + 3..)).unwrap_or_default())
+        }
+        "lldb" | "schroot" | "distrobox" | "guix" if arguments.iter().any(|word| word.text == "--") => {
+            let at = arguments.iter().position(|word| word.text == "--");
+            words(at.and_then(|at| arguments.get(at + 1..)).unwrap_or_default())
+        }
+        "podman" | "buildah" if arguments.first().is_some_and(|verb| verb.text == "unshare") => {
+            words(behind_options(arguments.get(1..).unwrap_or_default(), "", &[]))
+        }
         "make" | "gmake"
             if arguments.windows(2).any(|two| matches!(two, [f, file] if f.text == "-f" && file.text == "-")) =>
         {
@@ -612,6 +854,58 @@ fn behind_options<'a>(arguments: &'a [Argument], letters: &str, long: &[&str]) -
         at += if takes_next { 2 } else { 1 };
     }
     arguments.get(at..).unwrap_or_default()
+}
+
+/// Returns the command that `perf stat`, `perf record`, `perf lock record` and the like run.
+fn behind_perf(arguments: &[Argument]) -> &[Argument] {
+    const VERBS: [&str; 4] = ["stat", "record", "trace", "ftrace"];
+    // These run a command with the word `record` only.
+    const OF_RECORDS: [&str; 8] = ["c2c", "kmem", "kvm", "kwork", "lock", "mem", "sched", "timechart"];
+    const LONG: [&str; 19] = [
+        "affinity",
+        "branch-filter",
+        "call-graph",
+        "cgroup",
+        "clockid",
+        "control",
+        "count",
+        "cpu",
+        "delay",
+        "event",
+        "field-separator",
+        "freq",
+        "interval-print",
+        "mmap-pages",
+        "output",
+        "pid",
+        "repeat",
+        "tid",
+        "uid",
+    ];
+    let options = |rest| behind_options(rest, "eoprCIFtcmDGxjuk", &LONG);
+    let Some((verb, rest)) = arguments.split_first() else { return &[] };
+    let rest = options(rest);
+    let is_record = rest.first().is_some_and(|word| word.text == "record");
+    match verb.text.as_str() {
+        verb if is_record && (VERBS.contains(&verb) || OF_RECORDS.contains(&verb)) => {
+            options(rest.get(1..).unwrap_or_default())
+        }
+        verb if VERBS.contains(&verb) => rest,
+        _ => &[],
+    }
+}
+
+/// Returns the command that `chrt` runs. Some policies need no priority.
+fn behind_chrt(arguments: &[Argument]) -> &[Argument] {
+    let rest = behind_options(arguments, "TPD", &["sched-runtime", "sched-period", "sched-deadline"]);
+    let is_priority = |word: &&Argument| word.text.bytes().all(|byte| byte.is_ascii_digit());
+    rest.get(rest.iter().take(1).filter(is_priority).count()..).unwrap_or_default()
+}
+
+/// Returns the command that `setarch` runs. The architecture may be left out if an option is the first word.
+fn behind_setarch(arguments: &[Argument]) -> &[Argument] {
+    let options = arguments.get(arguments.iter().take(1).filter(|word| !word.text.starts_with('-')).count()..);
+    behind_options(options.unwrap_or_default(), "", &[])
 }
 
 /// Returns the words behind the options of a shell. The operand of `o` follows the whole word: `-oc pipefail`. `+x` turns an

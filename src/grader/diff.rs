@@ -90,16 +90,14 @@ impl DiffObserver {
         let list = |paths: &[(&str, &str)]| {
             reason_text::first_few(paths.iter().map(|(path, what)| format!("`{path}` ({what})")), 10)
         };
-        let all: Vec<(&str, &str)> = change.all().collect();
-        let beside = match change.unmeasured.as_slice() {
-            [] => String::new(),
-            paths => format!("; not measured, but changed: {}", reason_text::first_few(paths, 3)),
-        };
+        let all: Vec<(&str, &str)> = change.all().chain(change.other_modes()).collect();
+        let beside = change.not_measured();
         let unknown =
             |place: &str| format!("`{place}` changed and is not measured (it is a pipe or the like, or a repository)");
         let breaks = |allowed: &[PathGlob]| {
             let beside_patch = || change.may_break_beside_patch(allowed).then(|| PATCH_ALONE.to_owned());
-            change.may_break(allowed).map(unknown).or_else(beside_patch)
+            let modes = || change.unnamed_modes().filter(|_| !allowed.iter().any(PathGlob::is_any));
+            change.may_break(allowed).map(unknown).or_else(modes).or_else(beside_patch)
         };
         if none {
             match breaks(&[]).filter(|_| all.is_empty()) {

@@ -8,20 +8,21 @@ use serde::{Deserialize, Serialize};
 use super::checks::Checks;
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject};
 use crate::grade::Grade;
-use crate::interaction::{AnnouncedCall, is_for_permission};
 use crate::judgement::Judgement;
 use crate::reason_text;
 use crate::text::{and_more, plural};
 use crate::trace::{
-    Body as EventBody, Event, FollowedLink, Lost, NoticeCode, PermissionOption, PermissionOutcome, ToolKind,
-    UnseenAction,
+    AnnouncedCall, Body as EventBody, Event, FollowedLink, Lost, NoticeCode, PermissionOption, PermissionOutcome,
+    RequestSubject, ToolKind, UnseenAction, subject_in_trace,
 };
 use crate::yaml::lists::{filled, not_null};
 
 mod answered;
 mod commands;
+mod folders;
 mod names;
 mod respect;
+mod urls;
 
 use answered::{Reply, RequestMatcher};
 use respect::Respect;
@@ -161,7 +162,7 @@ struct PendingRequest {
     reply: Option<Reply>,
     /// True if the request counts as one for a permission.
     is_for_permission: bool,
-    /// True if it does not count, and its call may first have had the kind of an action.
+    /// True if it does not count, and may be for a permission.
     is_in_doubt: bool,
 }
 
@@ -177,7 +178,7 @@ struct PermissionsObserver {
     excess: Vec<u64>,
     /// The number of the other requests.
     others: u64,
-    /// The number of those whose calls may first have had the kind of an action.
+    /// The number of those that may be for permissions.
     in_doubt: u64,
     /// True if a notice says that a call first had another kind.
     had_changed_kind: bool,
@@ -211,9 +212,9 @@ impl Observer for PermissionsObserver {
             }
             EventBody::PermissionRequest(request) => {
                 self.requests += 1;
-                let call = self.calls.get(&request.call);
-                let is_for_permission = is_for_permission(request, call);
-                let is_in_doubt = !is_for_permission && call.is_some_and(|call| call.may_have_had_other_kind);
+                let subject = subject_in_trace(request, self.calls.get(&request.call));
+                let is_for_permission = subject == RequestSubject::Action;
+                let is_in_doubt = subject == RequestSubject::Doubtful;
                 if is_for_permission {
                     self.add_permission(event.seq);
                 }
@@ -338,7 +339,7 @@ impl PermissionsObserver {
             match &without {
                 Some(why) if self.permissions <= max => checks.unknown(format!("{reason}, and {why}")),
                 None if self.permissions <= max && self.permissions + self.in_doubt > max => checks.unknown(format!(
-                    "{reason}, without {} about a call that may first have had the kind of an action",
+                    "{reason}, without {} that may be for a permission",
                     plural(self.in_doubt, "other request")
                 )),
                 _ => checks.either(self.permissions <= max, reason, self.excess.iter().copied()),

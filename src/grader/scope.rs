@@ -13,7 +13,7 @@ use crate::reason_text;
 use crate::trace::facts::Fact;
 use crate::trace::{CallStatus, FollowedLink, Lost, ToolKind, UnseenAction};
 use crate::values::{Below, PathGlob};
-use crate::workspace::change::{PATCH_ALONE, shown_place};
+use crate::workspace::change::{Change, PATCH_ALONE, shown_place};
 use crate::yaml::lists::filled;
 
 /// The maximum number of paths kept for a reason.
@@ -289,7 +289,7 @@ impl Observer for ScopeObserver {
 impl ScopeObserver {
     fn grade(mut self, evidence: &Evidence<'_>) -> Grade {
         if let Some(change) = evidence.change {
-            for (path, what) in change.all() {
+            for (path, what) in change.all().chain(change.other_modes()) {
                 self.changed(path, false, || format!("was {what}"), &[]);
             }
         }
@@ -311,6 +311,7 @@ impl ScopeObserver {
                 [] => continue,
                 globs => any_of(globs),
             };
+            let modes = evidence.change.and_then(Change::unnamed_modes);
             let hidden = match key {
                 "never" => never.iter().find_map(|glob| evidence.change?.may_hide_any(glob)),
                 _ => evidence.change.and_then(|change| change.may_break(only)),
@@ -336,6 +337,10 @@ impl ScopeObserver {
                          ignored, a pipe or the like, or the repository)"
                     ));
                 }
+                _ if modes.is_some() && (unknown.is_none() || is_in_truth) && !allowed.iter().any(PathGlob::is_any) => {
+                    let modes = modes.unwrap_or_default();
+                    checks.unknown(format!("{key}: {globs} could not be graded, because {modes}"));
+                }
                 None if is_beside_patch => {
                     checks.unknown(format!("{key}: {globs} could not be graded, because {PATCH_ALONE}"));
                 }
@@ -344,11 +349,7 @@ impl ScopeObserver {
                 }
                 Some(why) => checks.unknown(format!("{key}: {globs} could not be graded, because {why}")),
                 None => {
-                    let beside = evidence.change.map(|change| change.unmeasured.as_slice()).unwrap_or_default();
-                    let beside = match beside {
-                        [] => String::new(),
-                        paths => format!("; not measured, but changed: {}", reason_text::first_few(paths, 3)),
-                    };
+                    let beside = evidence.change.map(Change::not_measured).unwrap_or_default();
                     checks.held(format!("{key}: {globs}; {verb}{beside}"), []);
                 }
             }

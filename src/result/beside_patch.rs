@@ -18,6 +18,11 @@ pub struct BesidePatch {
     /// The permission bits of files and folders that the patch does not determine, as octal numbers.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub modes: BTreeMap<String, String>,
+    /// The files and folders that were there before and have other permission bits, unless both are among 644, 755, 664
+    /// and 775. A `/` follows a folder. At most the first 1,000: if it has 1,000, there may be more. Absent if no permission
+    /// bits are recorded, if a name has a redacted secret, and in results of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed_modes: Option<Vec<String>>,
     /// The files and folders in which a rebuilt workspace may differ: ignored ones, repositories that changed, and
     /// sockets, devices and pipes that are new or gone. Absent if there are more than 1,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -40,7 +45,8 @@ impl BesidePatch {
     /// Returns the record, or `None` if a rebuilt workspace needs nothing of it: it has no entry, and the agent changed
     /// nothing else that the patch does not hold.
     pub fn if_needed(self, is_incomplete: bool) -> Option<Self> {
-        let Self { folders, deleted_folders, modes, unmeasured, changed, unnamed: _, special } = &self;
+        let Self { folders, deleted_folders, modes, changed_modes: _, unmeasured, changed, unnamed: _, special } =
+            &self;
         let is_needed = is_incomplete
             || !folders.is_empty()
             || !deleted_folders.is_empty()

@@ -138,6 +138,9 @@ pub(super) fn after_the_agent(
     }
     change.special = special.iter().map(|path| path.to_string_lossy().into_owned()).collect();
     beside_patch::record_changed(&mut recorded, &change, |path| masker.mask(path).into_owned());
+    beyond_patch::recall_beside(&mut change, Some(&recorded), &unrecorded);
+    // The graders of this trial have got all of them.
+    recorded.changed_modes.iter_mut().for_each(|modes| modes.truncate(beside_patch::MAX_PLACES));
     let beside = state.beside.is_changed().then_some(beyond_patch::BESIDE);
     let beyond_patch: Vec<String> = unrecorded.into_iter().chain(beside).map(str::to_owned).collect();
     let beside_patch = recorded.if_needed(!beyond_patch.is_empty());

@@ -72,6 +72,25 @@ pub(super) fn modes(old: &Tree, new: &Tree, name: Name<'_>) -> Option<BTreeMap<S
     Some(modes)
 }
 
+/// Returns the files and folders of both states that have other permission bits, as far as these are unusual in one of them, if
+/// their names can be recorded. A `/` follows the path of a folder. A result records at most [`MAX_PLACES`] of them.
+pub(super) fn changed_modes(old: &Tree, new: &Tree, with_folders: bool, name: Name<'_>) -> Option<Vec<String>> {
+    let (before, after) = (&old.beyond, &new.beyond);
+    let differs = |path: &&PathBuf| before.modes.get(*path) != after.modes.get(*path);
+    let paths: BTreeSet<&PathBuf> = before.modes.keys().chain(after.modes.keys()).filter(differs).collect();
+    let mut found = Vec::new();
+    for path in paths {
+        let is_file = [old, new].iter().all(|tree| matches!(tree.entries.get(path), Some(Entry::File { .. })));
+        let is_folder = before.folders.contains(path) && after.folders.contains(path);
+        if path.as_os_str().is_empty() || !(is_file || (is_folder && with_folders)) {
+            continue;
+        }
+        let name = name(path)?;
+        found.push(if is_folder { format!("{name}/") } else { name });
+    }
+    Some(found)
+}
+
 /// Records the places that changed without being measured. `mask` redacts the secrets in a path.
 pub fn record_changed(recorded: &mut BesidePatch, change: &Change, mask: impl Fn(&str) -> String) {
     // Every place that no rule ignores decides whether nothing else changed, so these come first if not all are recorded.

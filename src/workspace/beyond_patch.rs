@@ -4,11 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::Metadata;
 use std::io;
+use std::ops::Bound;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::beside_patch::{self, Name, without_files};
-use super::change::Change;
+use super::change::{BesideChange, BesideKind, Change, FOLDERS, MODES, UnnamedBeside};
 use super::same::have_same_content;
 use super::stamp::{Stamp, Stamper};
 use super::tree::Tree;
@@ -37,10 +38,6 @@ pub struct BeyondPatch {
 const REPOSITORY: &str = "the repository in `.git`";
 /// The words for ignored files that were there before the agent's work, and that the agent changed or deleted.
 pub const IGNORED: &str = "ignored files";
-/// The words for folders without files that are new or gone, and are not recorded.
-pub const FOLDERS: &str = "empty folders";
-/// The words for permission bits that are not recorded.
-pub const MODES: &str = "permission bits";
 /// The words for sockets, devices and pipes that are new or gone.
 pub const SPECIAL: &str = "sockets, devices or pipes";
 /// The words for files with several names.
@@ -99,6 +96,10 @@ pub fn changed(old: &Tree, new: &Tree, stamps: Option<&BTreeMap<PathBuf, Stamp>>
             found.extend((!after.modes.iter().eq(had)).then_some(MODES));
         }
     }
+    // Only a copy of the workspace has the permission bits of its folders: in a fixture they may be others.
+    let changed_modes = beside_patch::changed_modes(old, new, stamps.is_some(), name);
+    let is_needed = |changed: &Vec<String>| !changed.is_empty() || !recorded.modes.is_empty() || found.contains(&MODES);
+    recorded.changed_modes = changed_modes.filter(is_needed);
     if !after.linked.is_subset(&before.linked) {
         found.push(LINKED);
     }
@@ -120,6 +121,50 @@ pub fn changed(old: &Tree, new: &Tree, stamps: Option<&BTreeMap<PathBuf, Stamp>>
     special.extend(changed.iter().filter(is_of_folder).filter(is_fake).map(|path| (*path).clone()));
     let repositories = changed.into_iter().cloned().collect();
     Changed { unrecorded: found, recorded, ignored, special, repositories }
+}
+
+/// Adds to a change what its result records of empty folders and of permission bits. `words` are those for what is recorded
+/// nowhere. Call it when the lists of files and `unmeasured` are complete.
+pub fn recall_beside(change: &mut Change, recorded: Option<&BesidePatch>, words: &[impl AsRef<str>]) {
+    let nothing = BesidePatch::default();
+    let BesidePatch { folders, deleted_folders, modes, changed_modes, .. } = recorded.unwrap_or(&nothing);
+    let files: BTreeSet<&str> = change.files().map(|(path, _)| path).collect();
+    let unmeasured: BTreeSet<&str> = change.unmeasured.iter().map(String::as_str).collect();
+    let is_in = |paths: &BTreeSet<&str>, folder: &str| paths.contains(folder) || has_below(paths, folder);
+    // A folder whose files were deleted was there before, and one with ignored files or a repository is not empty.
+    let is_empty = |folder: &str| !is_in(&files, folder) && !is_in(&unmeasured, folder);
+    let mut beside = Vec::new();
+    for (kind, list) in [(BesideKind::FolderCreated, folders), (BesideKind::FolderDeleted, deleted_folders)] {
+        let paths: BTreeSet<&str> = list.iter().map(String::as_str).collect();
+        // The folders above an innermost one follow from it.
+        let innermost = paths.iter().copied().filter(|path| !has_below(&paths, path) && is_empty(path));
+        beside.extend(innermost.map(|path| BesideChange { path: path.to_owned(), kind }));
+    }
+    for path in changed_modes.iter().flatten() {
+        match path.strip_suffix('/') {
+            Some(folder) => beside.push(BesideChange { path: folder.to_owned(), kind: BesideKind::FolderMode }),
+            None if files.contains(path.as_str()) => {}
+            None => beside.push(BesideChange { path: path.clone(), kind: BesideKind::FileMode }),
+        }
+    }
+    let has = |word: &str| words.iter().any(|it| it.as_ref() == word);
+    // Results of older versions do not say which of the permission bits are those of new files and folders.
+    let may_be_changed = |path: &String| !folders.contains(path) && !is_in(&files, path.as_str());
+    let has_unnamed_modes = match changed_modes {
+        // A result records no more.
+        Some(named) => named.len() == beside_patch::MAX_PLACES,
+        None => has(MODES) || modes.keys().any(may_be_changed),
+    };
+    let folders = has(FOLDERS).then_some(UnnamedBeside::Folders);
+    let unnamed = if has_unnamed_modes { Some(UnnamedBeside::Modes) } else { folders };
+    (change.beside, change.unnamed_beside) = (beside, unnamed);
+}
+
+/// Returns true if one of the paths lies in a folder.
+fn has_below(paths: &BTreeSet<&str>, folder: &str) -> bool {
+    let begin = format!("{folder}/");
+    let mut from = paths.range::<str, _>((Bound::Included(begin.as_str()), Bound::Unbounded));
+    from.next().is_some_and(|path| path.starts_with(&begin))
 }
 
 /// Returns the ignored files and folders that were there before, and that were changed or deleted. New ones are no change:

@@ -11,9 +11,15 @@ use super::patch;
 use super::same::have_same_bytes;
 use super::tree::{Entry, Ignore, Tree};
 use crate::judgement::Judgement;
+use crate::reason_text;
 use crate::result::Warning;
 use crate::result::warning::FileChange;
 use crate::values::{Below, PathGlob};
+
+/// The words for folders without files that are new or gone, and are not recorded.
+pub const FOLDERS: &str = "empty folders";
+/// The words for permission bits that are not recorded.
+pub const MODES: &str = "permission bits";
 
 /// The change between two states of a workspace. Paths are relative to the workspace, separated by `/`, and sorted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -34,12 +40,57 @@ pub struct Change {
     pub special: Vec<String>,
     /// True if more ignored places changed than `unmeasured` has, because a stored result does not name all of them.
     pub has_unnamed: bool,
+    /// The changes of empty folders and of permission bits, which are in no list of files.
+    pub beside: Vec<BesideChange>,
+    /// The kind of change of which more may have happened than `beside` has, because the result does not name all of it.
+    pub unnamed_beside: Option<UnnamedBeside>,
     /// Changed files that are protected: before grading, the engine restored or removed them.
     pub restored: Vec<String>,
     /// True if only the patch is known: what else changed is recorded nowhere.
     pub is_patch_alone: bool,
     /// The workspace as the agent found it, if it is there.
     pub found: Option<Found>,
+}
+
+/// A change that no list of changed files shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BesideChange {
+    /// The path, relative to the workspace.
+    pub path: String,
+    /// The kind of change.
+    pub kind: BesideKind,
+}
+
+/// The kind of a [`BesideChange`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BesideKind {
+    /// A folder without files is new.
+    FolderCreated,
+    /// A folder without files is gone.
+    FolderDeleted,
+    /// A folder has other permission bits.
+    FolderMode,
+    /// A file with the same content has other permission bits.
+    FileMode,
+}
+
+impl BesideKind {
+    /// Returns the change as a message states it after a path and `was`.
+    pub fn words(self) -> &'static str {
+        match self {
+            BesideKind::FolderCreated => "created as an empty folder",
+            BesideKind::FolderDeleted => "deleted as an empty folder",
+            BesideKind::FolderMode | BesideKind::FileMode => "given other permission bits",
+        }
+    }
+
+    /// Returns true if a folder changed.
+    pub fn is_of_folder(self) -> bool {
+        match self {
+            BesideKind::FolderCreated | BesideKind::FolderDeleted | BesideKind::FolderMode => true,
+            BesideKind::FileMode => false,
+        }
+    }
 }
 
 /// A workspace as the agent found it.
@@ -85,6 +136,25 @@ pub fn shown_place(place: &str) -> String {
     if place == UNNAMED { place.to_owned() } else { format!("`{place}`") }
 }
 
+/// The kinds of change beside the lists of files that a stored result may not name completely.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnnamedBeside {
+    Folders,
+    /// Permission bits, possibly also folders.
+    Modes,
+}
+
+impl UnnamedBeside {
+    /// Returns the message that more changes of this kind may have happened than the result names.
+    pub fn message(self) -> String {
+        let words = match self {
+            UnnamedBeside::Folders => FOLDERS,
+            UnnamedBeside::Modes => MODES,
+        };
+        format!("{words} changed, and `result.json` does not name all of them")
+    }
+}
+
 impl Change {
     /// Returns every changed path, with `created`, `changed` or `deleted`.
     pub fn all(&self) -> impl Iterator<Item = (&str, &'static str)> {
@@ -97,6 +167,16 @@ impl Change {
         let changed = self.changed.iter().map(|path| (path.as_str(), FileChange::Changed));
         let deleted = self.deleted.iter().map(|path| (path.as_str(), FileChange::Deleted));
         created.chain(changed).chain(deleted)
+    }
+
+    /// Returns the files that have the same content and other permission bits, with the words for this.
+    pub fn other_modes(&self) -> impl Iterator<Item = (&str, &'static str)> {
+        self.beside.iter().filter(|it| !it.kind.is_of_folder()).map(|it| (it.path.as_str(), it.kind.words()))
+    }
+
+    /// Returns the message that files may have other permission bits without being named.
+    pub fn unnamed_modes(&self) -> Option<String> {
+        self.unnamed_beside.filter(|it| *it == UnnamedBeside::Modes).map(UnnamedBeside::message)
     }
 
     /// Returns the ignored file or folder, or the repository, in which a path may have changed without being measured.
@@ -189,6 +269,20 @@ impl Change {
     /// Returns true if a file that none of the globs allows may have changed, because only the patch is known.
     pub fn may_break_beside_patch(&self, allowed: &[PathGlob]) -> bool {
         self.is_patch_alone && !allowed.iter().any(PathGlob::is_any)
+    }
+
+    /// Returns the places that changed without being in a list of files, for the end of a message; empty if there are none.
+    pub fn not_measured(&self) -> String {
+        let places = match self.unmeasured.as_slice() {
+            [] => String::new(),
+            places => format!("; not measured, but changed: {}", reason_text::first_few(places, 3)),
+        };
+        let folders = self.beside.iter().filter(|it| it.kind.is_of_folder());
+        let folders: Vec<String> = folders.map(|it| format!("`{}` was {}", it.path, it.kind.words())).collect();
+        match folders.as_slice() {
+            [] => places,
+            folders => format!("{places}; not a file, but changed: {}", reason_text::first_few(folders, 3)),
+        }
     }
 
     /// Returns true if nothing changed.

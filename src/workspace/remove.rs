@@ -156,8 +156,8 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let gone = root.path().join("gone");
         fs::create_dir_all(gone.join("wide")).unwrap();
-        chain(&gone, 10_000);
-        for n in 0..3000 {
+        chain(&gone, 5_000);
+        for n in 0..2000 {
             fs::create_dir(gone.join(format!("wide/{n}"))).unwrap();
             fs::write(gone.join(format!("wide/{n}/x")), "").unwrap();
         }

@@ -20,6 +20,8 @@ struct Forms {
     sets: &'static str,
     /// An assignment of the words of a command.
     sets_words: &'static str,
+    /// An assignment of the words of a command in one pair of quotes. The first group is the text between the quotes.
+    sets_split: &'static str,
     /// A loop over texts.
     sets_each: &'static str,
     text: &'static str,
@@ -33,24 +35,30 @@ const AWK: Forms = Forms {
     reads: r"\bclose\s*\(\s*NAME\s*\)",
     sets: r"(?:^|[^\w$.@])NAME\s*=\s*TEXT\s*(?:[;}\n]|$)",
     sets_words: NONE,
+    sets_split: NONE,
     sets_each: NONE,
     text: r#""[^"\\\n]*""#,
 };
 
 const PERL: Forms = Forms {
-    runs: &[r"\b(?:system|exec)\s*\(\s*[$@](NAME)\s*\)", r"\b(?:system|exec)\s+[$@](NAME)\s*;"],
+    runs: &[r"\b(?:system|exec)\s*\(\s*[$@](NAME)\s*\)", r"\b(?:system|exec)\s+[$@](NAME)\s*(?:[;}]|$)"],
     reads: r"\bprint\s+\$NAME\s*;",
     sets: r"\$NAME\s*=\s*TEXT\s*;",
     sets_words: r"@NAME\s*=\s*\(\s*TEXTS\)\s*;",
+    sets_split: r"@NAME\s*=\s*qw\s*[(\[{/]([^()\[\]{}/]*)[)\]}/]\s*;",
     sets_each: r"\bfor(?:each)?\s+(?:my\s+)?\$NAME\s*\(\s*TEXTS\)",
     text: r#"(?:"[^"\\$@\n]*"|'[^'\\\n]*')"#,
 };
 
 const RUBY: Forms = Forms {
-    runs: &[r"\b(?:system|exec)\s*\(\s*\*?(NAME)\s*\)"],
+    runs: &[
+        r"\b(?:system|exec)\s*\(\s*\*?[$@]?(NAME)\s*\)",
+        r"\b(?:system|exec)[ \t]+\*?[$@]?(NAME)[ \t]*(?:[;}\n]|(?:if|unless|or|and|end)\b|$)",
+    ],
     reads: r"\bputs\s+NAME\s*(?:[;\n]|$)",
-    sets: r"(?:^|[\s;{])NAME\s*=\s*TEXT\s*(?:[;\n]|$)",
-    sets_words: r"(?:^|[\s;{])NAME\s*=\s*\[\s*TEXTS\]\s*(?:[;\n]|$)",
+    sets: r"(?:^|[\s;{])[$@]?NAME\s*=\s*TEXT\s*(?:[;\n]|$)",
+    sets_words: r"(?:^|[\s;{])[$@]?NAME\s*=\s*\[\s*TEXTS\]\s*(?:[;\n]|$)",
+    sets_split: r"(?:^|[\s;{])[$@]?NAME\s*=\s*%[wW][(\[{/]([^()\[\]{}/]*)[)\]}/]\s*(?:[;\n]|$)",
     sets_each: r"\[\s*TEXTS\]\.each\s*(?:do|\{)\s*\|NAME\|",
     text: r#"(?:"[^"\\#\n]*"|'[^'\\\n]*')"#,
 };
@@ -60,6 +68,7 @@ const PHP: Forms = Forms {
     reads: r"\becho\s+\$NAME\s*;",
     sets: r"\$NAME\s*=\s*TEXT\s*;",
     sets_words: NONE,
+    sets_split: NONE,
     sets_each: r"\bforeach\s*\(\s*\[\s*TEXTS\]\s*as\s+\$NAME\s*\)",
     text: r#"(?:"[^"\\$\n]*"|'[^'\\\n]*')"#,
 };
@@ -119,6 +128,11 @@ fn call(forms: &Forms, name: &str, code: &str) -> Option<Call> {
         }
         rest = sets.replace_all(&rest, NoExpand(" ; ")).into_owned();
     }
+    let sets = Regex::new(&written(forms.sets_split)).ok()?;
+    for text in sets.captures_iter(&rest).filter_map(|found| found.get(1)) {
+        lines.push(in_quotes(&text.as_str().split_whitespace().map(str::to_owned).collect::<Vec<_>>()));
+    }
+    rest = sets.replace_all(&rest, NoExpand(" ; ")).into_owned();
     let rest = without_all(forms.runs, name, &without(&written(forms.reads), &rest)?)?;
     let is_used_otherwise = Regex::new(&format!(r"\b{name}\b")).ok()?.is_match(&rest);
     lines.dedup();

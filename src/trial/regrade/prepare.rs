@@ -215,6 +215,8 @@ pub(super) async fn prepare_stored(
             Some(recorded) => beside_patch::recall_changed(change, recorded),
             None => change.is_patch_alone = !changed_nothing_else(stored),
         }
+        let words = stored.result().map(|result| result.beyond_patch.as_slice()).unwrap_or_default();
+        beyond_patch::recall_beside(change, recorded, words);
         change.restored = protected::restored(&case.workspace, change);
     }
     let touched = protected::touched_before(&case.workspace, change.as_ref(), stored.warnings());

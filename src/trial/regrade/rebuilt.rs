@@ -16,10 +16,10 @@ use crate::trial::sandboxing::graders_shell;
 use crate::trial::{TrialError, io, on_blocking_thread, other_keys, protected, workspace_gaps};
 use crate::workspace::apply::apply;
 use crate::workspace::beyond_patch::MayDiffer;
-use crate::workspace::change::Found;
+use crate::workspace::change::{FOLDERS, Found, MODES};
 use crate::workspace::patch::read::Piece;
 use crate::workspace::tree::{Ignore, Tree};
-use crate::workspace::{beside_patch, beyond_patch, old_place};
+use crate::workspace::{beside_patch, old_place};
 
 /// Returns the reason why a workspace that setup makes now is not the one of the trial.
 pub(super) fn other_setup(stored: &StoredFiles, case: &Case) -> &'static str {
@@ -128,9 +128,9 @@ async fn lay_work_over(
         let link = link.map_err(io("move links in the workspace"))?;
         if let Some(recorded) = &recorded {
             let folders = beside_patch::rebuild_folders(&workspace, recorded);
-            beyond.extend((!folders).then(|| beyond_patch::FOLDERS.to_owned()));
+            beyond.extend((!folders).then(|| FOLDERS.to_owned()));
             let modes = beside_patch::rebuild_modes(&workspace, recorded);
-            beyond.extend((!modes).then(|| beyond_patch::MODES.to_owned()));
+            beyond.extend((!modes).then(|| MODES.to_owned()));
         }
         let ignore = Ignore::of(&before, &globs).map_err(io("read what is ignored"))?;
         let now = Tree::read(&workspace, &ignore).map_err(io("read the workspace"))?;

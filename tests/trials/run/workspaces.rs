@@ -131,6 +131,62 @@ fn lists_of_changed_files_may_lack_those_of_a_repository_in_a_folder() {
 }
 
 #[test]
+fn other_permission_bits_are_a_change_and_empty_folders_are_named() {
+    let project = Project::new();
+    let keys = "workspace: {files: {a.txt: '1', o/x: '1', .gitignore: \"target/\\n*.pyc\\n\"}, setup: ['chmod 644 a.txt; mkdir -p d/e']}\n\
+                graders: [{diff: {none: true}}, {diff: {only: ['src/**', o/x]}}, {scope: {only: ['src/**', o/x]}}, \
+                {scope: {never: ['**']}}]";
+    let (yes, no) = (Some(true), Some(false));
+    let cases = [
+        ("made", "mkdir q", [yes; 4], "nothing changed; not a file, but changed: `q` was created as an empty folder"),
+        ("gone", "rmdir d/e", [yes; 4], "`d/e` was deleted as an empty folder"),
+        ("bits", "chmod 640 a.txt", [no; 4], "given other permission bits"),
+        ("folder-bits", "chmod 711 d", [yes; 4], "`d` was given other permission bits"),
+        ("usual-bits", "chmod 664 a.txt", [yes; 4], ""),
+        // Ignored folders, and folders that hold ignored files only.
+        ("ignored", "mkdir -p target/tmp tests; touch tests/a.pyc", [yes; 4], ""),
+        // A folder whose file was deleted is in the list of files.
+        ("emptied", "rm o/x", [no, yes, yes, no], ""),
+    ];
+    for (case, command, _, _) in cases {
+        project.case(case, keys, &format!("steps: [{{run: {{command: '{command}'}}}}, {{say: ok}}]"));
+    }
+    let run = project.evals(&["run", "--keep-workspace", "never", "--reporter", "json"]).exits(1).json();
+    let graded = project.evals(&["grade", "latest", "--format", "json"]).exits(1).json();
+    for (case, _, expected, why) in cases {
+        for report in [&run, &graded] {
+            let result = report["results"].as_array().unwrap().iter().find(|result| result["case"] == case).unwrap();
+            let grades = result["grades"].as_array().unwrap();
+            let passed: Vec<Option<bool>> = grades.iter().map(|grade| grade["passed"].as_bool()).collect();
+            assert_eq!(passed, expected, "{case}: {grades:#?}");
+            assert!(grades[0]["reason"].as_str().unwrap().contains(why), "{case}: {grades:#?}");
+        }
+    }
+}
+
+#[test]
+fn the_graders_of_a_trial_see_more_permission_bits_than_its_result_names() {
+    let project = Project::new();
+    let setup = "mkdir config; for n in $(seq 1001); do echo > config/$n; done; chmod 644 config/*";
+    let keys = format!(
+        "workspace: {{files: {{a.txt: '1'}}, setup: ['{setup}']}}\n\
+         graders: [{{diff: {{none: true}}}}, {{scope: {{never: [config]}}}}, {{scope: {{never: [config/999]}}}}, \
+         {{scope: {{never: [other]}}}}]"
+    );
+    project.case("a", &keys, "steps: [{run: {command: 'chmod 600 config/*'}}, {say: ok}]");
+    let run = project.evals(&["run", "--keep-workspace", "never", "--reporter", "json"]).exits(1).json();
+    let graded = project.evals(&["grade", "latest", "--format", "json"]).exits(1).json();
+    let passed = |report: &serde_json::Value| {
+        let grades = report["results"][0]["grades"].as_array().unwrap();
+        grades.iter().map(|grade| grade["passed"].as_bool()).collect::<Vec<_>>()
+    };
+    let no = Some(false);
+    assert_eq!(passed(&run), [no, no, no, Some(true)], "{run:#}");
+    // The last of the names in their order is in no list.
+    assert_eq!(passed(&graded), [no, no, None, None], "{graded:#}");
+}
+
+#[test]
 fn protected_files_are_put_back_and_nothing_outside_is_touched() {
     for harm in ["rm -rf tests; ln -s \"$PRECIOUS\" tests", "rm -rf tests; echo junk > tests", "rm -rf tests"] {
         let mut project = project(harm);
