@@ -30,6 +30,9 @@ use ahead::Ahead;
 use behind::Behind;
 use kept_session::Again;
 
+/// The key of a manifest that recognises the stream of an agent; a built-in manifest without it is not parsed.
+const KNOWN_BY: &str = "\nknown-by:";
+
 /// The maximum size of events in memory, in bytes; larger ones use a temporary file.
 const IN_MEMORY: usize = 4 << 20;
 
@@ -76,6 +79,11 @@ impl ImportArgs {
     ) -> Self {
         let format = OutputFormat::Table;
         Self { adapter, harness, file, branch, output: None, explain: false, format, memory: Some(memory) }
+    }
+
+    /// Returns the name of the recording for messages.
+    fn shown(&self) -> String {
+        if self.file == Path::new("-") { "standard input".to_owned() } else { self.file.display().to_string() }
     }
 
     /// Returns the maximum size of data in memory, in bytes; larger data go to a temporary file.
@@ -253,7 +261,7 @@ fn recording(
         if let Ok(trace) = jsonl::Reader::new(BufReader::new(input.again()?)) {
             return rewritten(trace, args);
         }
-        let knowing = Knowing::of(catalog.entries().map(|entry| &*entry.manifest));
+        let knowing = Knowing::of(catalog.entries_containing(&[KNOWN_BY]).map(|entry| &*entry.manifest));
         let recorded = replay::recorded(BufReader::new(input.again()?), &knowing)?;
         if is_detected && recorded.adapter == Adapter::OutputOnly && !is_wire_log(input.again()?)? {
             return Err(unknown(args, catalog, input.again()?));
@@ -315,7 +323,7 @@ fn is_wire_log(whole: &mut dyn Again) -> io::Result<bool> {
 /// Returns the error for a file of an unknown format, with the names of the known ones.
 fn unknown(args: &ImportArgs, catalog: &Catalog, whole: &mut dyn Again) -> CliError {
     let shown = args.file.display();
-    let what = if args.file == Path::new("-") { "standard input".to_owned() } else { shown.to_string() };
+    let what = args.shown();
     if BufReader::new(&mut *whole).bytes().all(|byte| byte.is_ok_and(|byte| byte.is_ascii_whitespace())) {
         return CliError::unreadable(format!("{what} is empty"));
     }
@@ -327,8 +335,8 @@ fn unknown(args: &ImportArgs, catalog: &Catalog, whole: &mut dyn Again) -> CliEr
     }
     let formats = formats_of(catalog);
     let sessions: Vec<&str> = formats.names().collect();
-    let streams: Vec<&str> =
-        catalog.entries().filter(|it| it.manifest.known_by.is_some()).map(|it| it.manifest.name.as_str()).collect();
+    let streams = catalog.entries_containing(&[KNOWN_BY]).filter(|it| it.manifest.known_by.is_some());
+    let streams: Vec<&str> = streams.map(|it| it.manifest.name.as_str()).collect();
     CliError::unreadable(format!(
         "the format of {shown} is unknown: its first lines are those of no trace, no wire log, no session of ACP or Claude \
          Code, no session file of {}, and no stream of {}; name the agent with --harness, or the protocol with \
@@ -391,7 +399,7 @@ fn introduced<R: BufRead>(input: R) -> io::Result<Option<String>> {
 fn by_name(name: &str) -> Result<Option<Manifest>, CliError> {
     let (catalog, _) = inputs::catalog(&[])?;
     let mut known: Vec<_> = catalog
-        .entries()
+        .entries_containing(&[name])
         .filter(|entry| entry.manifest.adapter == Adapter::Acp && entry.manifest.agent_info.as_deref() == Some(name))
         .collect();
     known.sort_by_key(|entry| entry.origin == Origin::BuiltIn);
@@ -475,13 +483,20 @@ fn explain(
 /// Writes a trace again in the form of this version.
 fn rewritten<R: BufRead>(mut trace: jsonl::Reader<R>, args: &ImportArgs) -> Result<u8, CliError> {
     let header = trace.header().clone();
-    write(args, |mut out| {
+    let mut unreadable = None;
+    let written = write(args, |mut out| {
         jsonl::write_header(&mut out, &header)?;
-        while let Some(event) = trace.next_event().map_err(io::Error::other)? {
+        let mut next = || trace.next_event().map_err(|error| io::Error::other(unreadable.insert(error).to_string()));
+        while let Some(event) = next()? {
             jsonl::write_event(&mut out, &event)?;
         }
         Ok(())
-    })
+    });
+    match unreadable {
+        // Writing ended because the trace could not be read.
+        Some(error) => Err(CliError::unreadable(format!("{}: {error}", args.shown()))),
+        None => written,
+    }
 }
 
 fn write(args: &ImportArgs, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<u8, CliError> {

@@ -109,7 +109,7 @@ async fn lines_of_standard_error_that_do_not_fit_the_wire_log_lose_no_event() {
 async fn a_trial_whose_wire_log_is_full_ends_by_its_limits() {
     let script = format!("{HANDSHAKE} read x; {UPDATES}");
     let begun = Instant::now();
-    let (events, wire, reason) = run(&script, "go", 50_000, 4000).await;
+    let (events, wire, reason) = run(&script, "go", 50_000, 2500).await;
     assert_eq!(reason, StopReason::TimedOut);
     assert!(begun.elapsed() < Duration::from_secs(40));
     assert!(wire.len() < 60_000, "{} bytes", wire.len());

@@ -131,6 +131,7 @@ fn platform_package() -> String {
 }
 
 #[test]
+#[ignore = "slow: makes packages"]
 fn the_installer_installs_what_has_the_checksum_and_nothing_else() {
     if !has(&["strip", "tar", "sha256sum", "python3"]) {
         return;
@@ -161,6 +162,7 @@ fn the_installer_installs_what_has_the_checksum_and_nothing_else() {
 }
 
 #[test]
+#[ignore = "slow: makes packages"]
 fn the_installer_of_a_release_takes_its_own_version_from_an_address() {
     if !has(&["strip", "tar", "sha256sum", "python3", "curl"]) {
         return;
@@ -203,6 +205,7 @@ fn the_installer_of_a_release_takes_its_own_version_from_an_address() {
 }
 
 #[test]
+#[ignore = "slow: makes packages"]
 fn cargo_binstall_finds_the_archive_of_a_release() {
     if !has(&["strip", "tar", "python3"]) {
         return;
@@ -269,6 +272,7 @@ fn a_release_is_refused_that_needs_a_newer_c_library() {
 
 /// A registry shows the README without the files beside it.
 #[test]
+#[ignore = "slow: makes packages"]
 fn the_readme_of_a_package_links_to_the_repository() {
     if !has(&["python3", "tar", "strip"]) {
         return;
@@ -303,6 +307,7 @@ fn the_readme_of_a_package_links_to_the_repository() {
 }
 
 #[test]
+#[ignore = "slow: makes packages"]
 fn the_archive_has_manual_pages_and_completions() {
     if !has(&["strip", "tar", "bash", "python3"]) {
         return;

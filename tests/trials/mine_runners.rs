@@ -577,6 +577,105 @@ fn the_files_of_a_tool_that_a_script_of_npm_starts_are_restored() {
 }
 
 #[test]
+#[ignore = "slow: runs the tests of Node"]
+fn a_program_that_npm_runs_after_the_tests_is_code_and_a_file_that_cannot_be_loaded_decides_nothing() {
+    if !runners(&["node", "npm"]) {
+        return;
+    }
+    let project = Project::new();
+    let test = |name: &str, call: &str| {
+        format!("require('node:test')('{name}', () => require('assert').equal(require('../lib/cli').{call}));\n")
+    };
+    let twice = format!("{}{}", test("doubles", "twice(2), 4"), test("doubles more", "twice(3), 6"));
+    let cli = |more: &str| {
+        format!(
+            "module.exports = {{ ...require('./calc'){more} }};\nif (require.main === module) \
+             console.log(module.exports.add(Number(process.argv[2]), Number(process.argv[3])));\n"
+        )
+    };
+    let (cli, other) = (cli(""), cli(", add: (a, b) => a + b"));
+    let begin = [
+        ("package.json", r#"{"scripts": {"test": "node --test", "posttest": "node lib/cli.js"}}"#),
+        ("lib/calc.js", CALC_JS),
+        ("lib/cli.js", cli.as_str()),
+        (
+            "test/live.test.js",
+            "const db = require('gone');\nconst all = ['adds'];\nrequire('node:test')('doubles', db);\n",
+        ),
+        ("test/twice.test.js", twice.as_str()),
+    ];
+    let fixed = CALC_JS.replace("a - b", "a + b");
+    let add = test("adds", "add(1, 2), 3");
+    let case =
+        mined(&project, &begin, "Fix the sum", &[("lib/calc.js", fixed.as_str()), ("test/z.test.js", add.as_str())]);
+    let text = project.read(&case);
+    let is_listed =
+        |name: &str| text.lines().any(|line| line.trim().trim_start_matches("- ").trim_matches(['"', '\'']) == name);
+    assert!(is_listed("adds") && is_listed("doubles more") && !is_listed("doubles"), "{text}");
+    decides(&project, &case, &[("lib/calc.js", &fixed)], 0);
+    decides(&project, &case, &[("lib/cli.js", &other)], 0);
+    decides(&project, &case, &[("lib/calc.js", CALC_JS)], 1);
+}
+
+#[test]
+#[ignore = "slow: mines two histories"]
+fn a_file_that_git_ignores_takes_the_place_of_no_hidden_helper() {
+    let writes = "import os, py_compile\nos.makedirs('tests/helper')\n\
+                  py_compile.compile('own.py', 'tests/helper/__init__.pyc')\n";
+    let test = |name: &str, call: &str, more: &str| {
+        format!(
+            "import unittest\nimport calc\nfrom tests.helper import same\n\n\nclass {name}(unittest.TestCase):\n    def \
+             test_{more}(self):\n        same(calc.{call})\n"
+        )
+    };
+    let (twice, add) = (test("Twice", "twice(2), 4", "twice"), test("Add", "add(1, 2), 3", "add"));
+    let project = Project::new();
+    let code = "def add(a, b):\n    return a - b\n\n\ndef twice(a):\n    return a * 2\n";
+    let begin = [
+        (".gitignore", "*.pyc\n__pycache__/\n"),
+        ("calc.py", code),
+        ("tests/__init__.py", ""),
+        ("tests/helper.py", "def same(a, b):\n    assert a == b\n"),
+        ("tests/test_twice.py", twice.as_str()),
+    ];
+    let fixed = code.replace("a - b", "a + b");
+    let case =
+        mined(&project, &begin, "Fix the sum", &[("calc.py", fixed.as_str()), ("tests/test_add.py", add.as_str())]);
+    decides(&project, &case, &[("calc.py", &fixed)], 0);
+    let own = "def same(a, b):\n    pass\n";
+    let steps = format!(
+        "steps:\n- write: {{path: own.py, text: {own:?}}}\n- write: {{path: make.py, text: {writes:?}}}\n- run: {{command: \
+         python3 make.py}}\n"
+    );
+    project.write(&case.replace(".yaml", ".demo.yaml"), &steps);
+    project.evals(&["run", "cases"]).exits(1);
+    if !runners(&["node", "npm"]) {
+        return;
+    }
+    let project = Project::new();
+    let test = |name: &str, call: &str| {
+        format!("require('node:test')('{name}', () => require('./helper').same(require('../calc').{call}));\n")
+    };
+    let (twice, add) = (test("doubles", "twice(2), 4"), test("adds", "add(1, 2), 3"));
+    let begin = [
+        (".gitignore", "*.js\n!load.js\n"),
+        ("load.js", "require.extensions['.ts'] = require.extensions['.js'];\n"),
+        (
+            "package.json",
+            r#"{"scripts": {"test": "node --require ./load.js --test test/add.test.ts test/twice.test.ts"}}"#,
+        ),
+        ("calc.ts", CALC_JS),
+        ("test/helper.ts", "exports.same = (a, b) => require('assert').equal(a, b);\n"),
+        ("test/twice.test.ts", twice.as_str()),
+    ];
+    let fixed = CALC_JS.replace("a - b", "a + b");
+    let case =
+        mined(&project, &begin, "Fix the sum", &[("calc.ts", fixed.as_str()), ("test/add.test.ts", add.as_str())]);
+    decides(&project, &case, &[("calc.ts", &fixed)], 0);
+    decides(&project, &case, &[("test/helper.js", "exports.same = () => {};\n")], 1);
+}
+
+#[test]
 #[ignore = "slow: builds a crate several times"]
 fn a_lock_file_and_tests_within_the_code_of_an_agent_decide_nothing() {
     if !runners(&["cargo"]) {

@@ -191,6 +191,7 @@ fn calls_of_sub_agents_count_in_a_sequence_of_promptfoo() {
 }
 
 #[test]
+#[ignore = "slow: runs many converted cases"]
 fn names_of_tools_of_promptfoo_are_globs_in_any_case() {
     let calls = [
         r#"{"kind":"read","name":"Read","input":{"file_path":"a"}}"#,
@@ -518,6 +519,7 @@ fn code_of_promptfoo_that_reads_a_variable_that_a_trial_does_not_have_is_ungrade
 }
 
 #[test]
+#[ignore = "slow: runs many converted cases"]
 fn code_of_promptfoo_that_looks_for_a_variable_in_another_way_is_ungraded() {
     for (language, code, exit) in [
         ("javascript", "globalThis.process.env.ZZZ === undefined", 3),
@@ -554,6 +556,7 @@ fn code_of_promptfoo_that_looks_for_a_variable_in_another_way_is_ungraded() {
 }
 
 #[test]
+#[ignore = "slow: runs many converted cases"]
 fn scores_of_code_of_promptfoo_count_as_they_are() {
     let scored = "    threshold: 0.5\n";
     for (assert, rest, code) in [
@@ -1113,6 +1116,7 @@ fn a_patch_of_swe_bench_is_read_as_git_writes_it() {
 }
 
 #[test]
+#[ignore = "slow: runs many converted cases"]
 fn samples_of_inspect_are_compared_as_the_user_chooses() {
     for (target, row, good, bad) in [
         ("equals", r#"{"input": "q", "target": "a"}"#, "say: a", "say: a b"),
@@ -1166,6 +1170,7 @@ fn punctuation_around_an_answer_of_inspect_does_not_count() {
 }
 
 #[test]
+#[ignore = "slow: runs many converted cases"]
 fn a_choice_of_inspect_is_read_from_an_answer_as_in_the_source() {
     let rows = [
         ("ANSWER: B", "pass"),
@@ -1286,6 +1291,7 @@ fn targets_of_inspect_that_are_no_texts_are_written_as_in_the_source() {
 }
 
 #[test]
+#[ignore = "slow: runs many converted cases"]
 fn a_case_of_touchstone_gets_the_same_verdicts() {
     let case = "id: adds\ndescription: Adds.\ntask: {prompt: Implement add in calc.py.}\nsource: {path: ./source}\n\
         matrix: {harnesses: [echo], models: [a], trials: 2}\n\
@@ -1392,6 +1398,7 @@ fn touchstone(graders: &str) -> Project {
 }
 
 #[test]
+#[ignore = "slow: runs many converted cases"]
 fn graders_of_touchstone_do_not_see_files_that_a_later_grader_injects() {
     let tests = "{type: tests, cmd: python3 -m unittest -v test_h, inject: [./hidden/test_h.py]}";
     let later = "{type: command, cmd: test -f test_h.py}";
@@ -1412,6 +1419,7 @@ fn graders_of_touchstone_do_not_see_files_that_a_later_grader_injects() {
 }
 
 #[test]
+#[ignore = "slow: runs many converted cases"]
 fn graders_of_touchstone_find_what_is_at_the_path_of_a_later_injected_file() {
     let tests = |folder: &str, run: &str| {
         format!("{{type: tests, weight: 3, cmd: '{run}python3 -m unittest -v test_h', inject: [./{folder}/test_h.py]}}")
@@ -1597,6 +1605,7 @@ fn a_verifier_finds_nothing_of_its_own_in_the_working_directory_and_later_grader
 }
 
 #[test]
+#[ignore = "slow: runs many converted cases"]
 fn rewards_of_harbor_decide_in_the_container() {
     if !bubblewrap() {
         return;

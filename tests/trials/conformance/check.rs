@@ -148,6 +148,7 @@ fn shows(defect: &str, keys: &str, name: &str, expected: &str, text: &str, code:
 }
 
 #[test]
+#[ignore = "slow: runs many conversations"]
 fn a_choice_of_the_model_that_means_nothing_is_found() {
     shows("accepts-any", "", "model-choice", "failed", "accepted silently", 1);
     shows("silent-model", "timeouts: {start: 5s}", "model-choice", "failed", "set_config_option was not answered", 1);
@@ -192,6 +193,7 @@ fn an_agent_that_does_not_go_is_found() {
 }
 
 #[test]
+#[ignore = "slow: runs many conversations"]
 fn an_opening_that_fails_is_found_and_nothing_else_is_claimed() {
     let (_, report) = shows("version-2", "", "handshake", "failed", "protocol version 2", 1);
     assert_eq!(outcome(&report, "sessions"), "not-checked");
@@ -273,6 +275,7 @@ fn a_harness_that_cannot_be_started_says_why() {
 }
 
 #[test]
+#[ignore = "slow: runs many conversations"]
 fn all_that_are_installed_stand_side_by_side() {
     let mut project = fake("disobeys", "");
     project.env("NO_COLOR", "1");

@@ -201,6 +201,7 @@ const ENDS: [&[&str]; 4] = [
 ];
 
 #[test]
+#[ignore = "slow: runs many trials behind a gateway"]
 fn an_answer_of_one_piece_breaks_before_its_end() {
     let said = ["text: Hi.", "text: ''", "calls: [{execute: {command: ls}}]", "thinking: Hm."];
     for fault in ["cut", "{error-event: {message: too much}}"] {

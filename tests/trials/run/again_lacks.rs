@@ -54,6 +54,7 @@ fn at_most_twenty_protected_files_are_named_again_and_the_others_counted() {
         assert_eq!(of("protected_file").len(), 20, "{keep}: {report}");
         let more: Vec<Value> = of("protected_files").iter().map(|it| it["more"].clone()).collect();
         assert_eq!(more, [5], "{keep}: {report}");
+        assert_eq!(of("protected_files")[0]["text"], "the agent changed 5 more protected files", "{keep}: {report}");
         std::fs::remove_dir_all(project.path(".evals")).unwrap();
     }
 }

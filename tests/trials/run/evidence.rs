@@ -288,6 +288,7 @@ fn a_rule_that_allows_is_about_every_file_that_the_call_reaches() {
 }
 
 #[test]
+#[ignore = "slow: runs many trials"]
 fn a_kind_that_nobody_knows_is_asked_for_as_an_unknown_one() {
     let runs = "dict(kind='execute', rawInput={'command': 'ls'})";
     let case = "interaction: {scripted: {rules: [{when: {kind: execute}, answer: reject-once}], default: allow}}";
@@ -354,6 +355,7 @@ say(told({call}, 'done'), text('end'), end(turn))"
 }
 
 #[test]
+#[ignore = "slow: runs many trials"]
 fn a_control_request_without_a_call_id_has_a_call_if_it_describes_one() {
     let asks = |asked: &str| {
         format!("\nprompt()\nasked = ask('r', '', 'ls')\n{asked}\nsay(asked)\nanswer('r')\nsay(text('end'), result())")

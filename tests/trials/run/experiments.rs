@@ -108,6 +108,7 @@ fn an_arm_gets_what_it_overrides_and_nothing_of_the_others() {
 }
 
 #[test]
+#[ignore = "slow: runs many trials"]
 fn trials_are_interleaved_by_the_seed() {
     let order = |seed: &str| {
         let project =
@@ -766,6 +767,7 @@ fn what_arms_do_differently_is_counted_over_cases() {
 }
 
 #[test]
+#[ignore = "slow: runs many trials"]
 fn the_examples_that_need_no_agent_run() {
     let project = Project::new();
     crate::project::copy(std::path::Path::new("examples/experiments"), &project.path("examples"));

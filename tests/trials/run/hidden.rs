@@ -201,6 +201,7 @@ fn a_command_that_makes_its_hidden_check_executable_can_pass() {
 }
 
 #[test]
+#[ignore = "slow: runs many trials"]
 fn a_command_that_sets_permissions_elsewhere_in_its_line_excuses_no_change_of_a_hidden_check() {
     // The agent's `build.sh` replaces the check for one run, and its replacement puts back content and time.
     let forge = "cp -p check/run.sh $TMPDIR/k\n\

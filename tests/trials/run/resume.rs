@@ -201,6 +201,7 @@ fn arms_and_cases_whose_trials_would_share_a_folder_are_refused() {
 }
 
 #[test]
+#[ignore = "slow: runs many trials"]
 fn trials_that_a_budget_keeps_from_starting_are_counted_also_if_they_were_added() {
     let project = Project::new();
     for case in ["a", "b", "c"] {

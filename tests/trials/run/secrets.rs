@@ -297,6 +297,7 @@ fn said(project: &Project) -> String {
 }
 
 #[test]
+#[ignore = "slow: searches long texts"]
 fn a_secret_that_is_said_often_and_in_single_characters_is_masked_in_little_time() {
     let secret = "abcdefgh-12345678";
     let project = spoken(secret, "for _ in range(1000):\n    for c in key: say(c)");
@@ -445,6 +446,7 @@ fn no_half_of_a_secret_stays_in_the_trace_the_error_or_the_page() {
 }
 
 #[test]
+#[ignore = "slow: searches long texts"]
 fn a_secret_that_is_broken_over_lines_is_in_no_file_of_the_run() {
     let key = r#"printf %s "$MY_API_KEY""#;
     let base64 = |options: &str| format!("{key} | base64 {options}");

@@ -367,6 +367,7 @@ say("done")
 }
 
 #[test]
+#[ignore = "slow: runs many trials"]
 fn a_hundred_terminals_run_at_once_and_there_is_an_end_to_them() {
     let project = project("");
     let program = r#"

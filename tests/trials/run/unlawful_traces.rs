@@ -85,6 +85,24 @@ fn a_trace_that_breaks_a_law_is_not_judged() {
 }
 
 #[test]
+fn a_second_trace_in_a_file_is_named_by_its_line() {
+    let project = Project::new();
+    project.case("a", "graders: [{output: {equals: done}}]", "");
+    let one = text(&[PROMPT, &numbered(STOP, 1)]);
+    for (file, content, why) in [
+        ("two.jsonl", one.repeat(2), "line 4: a second trace begins here; put each trace into a file of its own"),
+        // The file ends within a line. The parser's own number of the line is left out.
+        ("torn.jsonl", one[..one.len() - 5].to_owned(), "line 3: EOF while parsing a string in column "),
+    ] {
+        project.write(file, &content);
+        for command in [&["grade", "--case", "cases/a.yaml"][..], &["import"]] {
+            project.evals(&[command, &[file]].concat()).exits(2).says(&format!("{file}: {why}"));
+        }
+        project.evals(&["show", file]).exits(2).says(why);
+    }
+}
+
+#[test]
 fn traces_of_other_programs_that_lack_nothing_are_judged() {
     let project = Project::new();
     project.case("a", "graders: [{tool-calls: {max: 1}}, {output: {equals: done}}]", "");
