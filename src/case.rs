@@ -134,11 +134,11 @@ pub struct Case {
     pub known_files: Arc<KnownFiles>,
     /// The texts that an arm of an experiment adds to the prompt, and its system prompt. Empty without an arm.
     pub texts_of_arm: Vec<String>,
-    /// What the case gives its agents without the arm of an experiment. Absent without an arm.
+    /// The files and texts that the case gives its agents without the arm of an experiment. Absent without an arm.
     pub without_arm: Option<Arc<GivenByCase>>,
 }
 
-/// What a case itself gives its agents, beside its workspace and its attachments.
+/// The files and texts that a case itself gives its agents, beside its workspace and its attachments.
 #[derive(Debug, Clone)]
 pub struct GivenByCase {
     /// The prompts, with the system prompt.

@@ -201,7 +201,7 @@ pub struct CaseTrials {
     pub case_in_workspace: u64,
     /// Tokens of the trials in which the agent ran.
     pub tokens: KnownSum,
-    /// Duration in milliseconds.
+    /// Durations of the trials that were not errored, in milliseconds.
     pub duration: KnownSum,
     /// The duration of each trial that was not errored, in milliseconds; a baseline does not keep them.
     #[serde(skip)]

@@ -27,7 +27,7 @@ pub struct TrialRecord {
     pub arm: String,
     /// Number of the trial, from 1.
     pub trial: u32,
-    /// The reason why the trial is skipped.
+    /// The reason why the trial is skipped. Absent if it is to run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skip: Option<String>,
     /// The run in which the trial failed, if this is a rerun.
@@ -167,7 +167,7 @@ pub struct TrialId {
     pub case: String,
     /// The name of the harness.
     pub harness: String,
-    /// The name of the column.
+    /// The arm, as in [`TrialRecord::arm`].
     pub arm: String,
     /// The number of the trial, from 1.
     pub trial: u32,

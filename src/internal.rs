@@ -226,7 +226,7 @@ pub mod wire {
 
 pub mod workspace {
     pub mod change {
-        pub use crate::workspace::change::Change;
+        pub use crate::workspace::change::{BesideChange, BesideKind, Change, UnnamedBeside};
     }
 }
 

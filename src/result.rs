@@ -27,7 +27,7 @@ pub use warning::{LimitGap, Unrecorded, Warning};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrialResult {
-    /// Id of the case.
+    /// The case's `id`, or its path below the root of the cases without extension.
     pub case: String,
     /// Name of the harness.
     pub harness: String,
@@ -270,7 +270,7 @@ impl TrialResult {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EarlierAttempts {
-    /// The number of these attempts.
+    /// The number of attempts before the one that counts, discarded ones included.
     pub count: u32,
     /// The reported cost in US dollars. Absent if no attempt reported it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -352,9 +352,9 @@ fn is_zero(count: &u32) -> bool {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ResultBefore {
-    /// The verdict before.
+    /// The verdict in the run that was graded again.
     pub verdict: Verdict,
-    /// The score, if it had one.
+    /// The score in that run. Absent unless that verdict was `pass` or `fail`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<Fraction>,
     /// The graders whose result has changed.
@@ -434,7 +434,7 @@ pub struct Metrics {
     /// Number of tool calls. Absent if they were not visible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_calls: Option<u64>,
-    /// Number of tool calls by kind.
+    /// Number of tool calls by kind; a kind without calls is left out. Absent if calls were not visible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_calls_by_kind: Option<BTreeMap<ToolKind, u64>>,
     /// Number of tool calls that failed. Absent if calls were not visible, or if it is unknown how some ended.
@@ -443,7 +443,7 @@ pub struct Metrics {
     /// Number of files that the agent changed, created or deleted. Absent if the change was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed_files: Option<u64>,
-    /// Number of steps: rounds of tool calls.
+    /// Number of steps: rounds of tool calls. Absent if calls were not visible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps: Option<u64>,
     /// Input tokens, without cached ones.
@@ -452,22 +452,23 @@ pub struct Metrics {
     /// Output tokens, including thoughts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
-    /// Tokens read from the cache.
+    /// Input tokens that the service read from its cache. They are not part of `input_tokens`. Absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_read_tokens: Option<u64>,
-    /// Tokens written to the cache.
+    /// Input tokens that the service wrote to its cache. They are not part of `input_tokens`. Absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write_tokens: Option<u64>,
     /// All tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_tokens: Option<u64>,
-    /// Cost in US dollars.
+    /// Cost in US dollars, as reported, or by the price table (`cost_source`). Absent if neither is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
     /// `priced` if the cost comes from a price table instead of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_source: Option<String>,
-    /// Permission requests. Absent if the harness cannot ask.
+    /// Counts of the agent's requests for permissions, without questions and approvals of plans. Absent if the harness cannot
+    /// ask, or if it is unknown whether a request is a question or an approval of a plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permissions: Option<PermissionCounts>,
     /// Keys of the figures above that are lower bounds, because a part of them is known to be missing. Absent
@@ -511,7 +512,7 @@ impl Metrics {
 pub struct PermissionCounts {
     /// All permission requests of the agent. Questions and approvals of plans are not permissions.
     pub requested: u64,
-    /// Requests that were rejected.
+    /// Requests that the policy rejected, also if they were answered `cancelled` because the agent offered no option for it.
     pub rejected: u64,
 }
 
@@ -524,7 +525,7 @@ pub struct StopRecord {
     /// The limit's key, the agent's own word, or the error's text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// The exit of the process.
+    /// The exit of the agent's process. Absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<crate::trace::Exit>,
     /// The end of standard error, if the session ended abnormally.
@@ -536,7 +537,7 @@ pub struct StopRecord {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ErrorRecord {
-    /// The category of the error.
+    /// The category of the error, as in `retries.on` of a case.
     pub category: ErrorCategory,
     /// The error, with a fix if one is known.
     pub message: String,

@@ -17,6 +17,12 @@ pub fn marked(beginning: &str, text: &str) -> String {
     if beginning.len() < text.len() { format!("{beginning}…") } else { beginning.to_owned() }
 }
 
+/// Removes the line from an error of a JSON parser that read a single line, whose number the caller shows: the parser counts
+/// the lines of its own input.
+pub fn in_one_line(error: &str) -> String {
+    error.replacen(" at line 1 column ", " in column ", 1)
+}
+
 /// Formats a number with a noun: `1 trial`, `2 trials`.
 pub fn plural<N: Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
     let s = match number == N::from(1) {

@@ -85,7 +85,7 @@ use settings_above::SettingsAbove;
 
 /// The data that all trials of a run share.
 pub struct Engine {
-    /// The engine's own environment.
+    /// The environment variables of this program that are valid UTF-8.
     pub env: BTreeMap<String, String>,
     /// The path of this program, for `{self}`.
     pub this_program: PathBuf,
@@ -123,7 +123,7 @@ pub struct Attempt {
     pub manifest: Arc<Manifest>,
     /// The planned trial.
     pub trial: TrialRecord,
-    /// The interaction policy.
+    /// The policy that answers the agent's requests: that of the case, unless the run has another.
     pub interaction: Interaction,
     /// Number of the attempt, from 1.
     pub attempt: u32,

@@ -55,9 +55,9 @@ pub struct Draft<'a> {
     pub of_state: &'a [String],
     /// The folder in which the session ran.
     pub cwd: Option<&'a str>,
-    /// The harness of the session.
+    /// The harness of the session. Absent if unknown.
     pub harness: Option<&'a str>,
-    /// The origin.
+    /// The session that the draft is made from, for the key `provenance` of the case.
     pub provenance: Provenance,
 }
 

@@ -6,6 +6,7 @@ use axum::body::Bytes;
 use axum::http::{HeaderMap, header};
 use flate2::bufread::GzDecoder;
 use flate2::read::{DeflateDecoder, ZlibDecoder};
+use serde::de::IgnoredAny;
 
 /// The maximum size of a compressed body in bytes, when it is decompressed.
 pub const MAX_DECODED_BYTES: usize = 64 << 20;
@@ -49,13 +50,14 @@ pub fn name_of(headers: &HeaderMap) -> String {
     names.join(", ")
 }
 
-/// Returns the body of a request without its content encoding, of at most `most` bytes if it has one.
+/// Returns the body of a request without its content encoding, of at most `most` bytes if it has one. JSON with a label that
+/// names no compression, such as `utf-8` or `none`, is returned as it is.
 ///
 /// # Errors
 /// Returns an error if the body cannot be decompressed.
 pub fn decoded(headers: &HeaderMap, body: &Bytes, most: usize) -> Result<Bytes, EncodingError> {
     let encoding = name_of(headers);
-    if encoding.is_empty() || body.is_empty() {
+    if encoding.is_empty() || body.is_empty() || (names_no_compression(&encoding) && is_json(body)) {
         return Ok(body.clone());
     }
     match undone(&encoding, body, most) {
@@ -65,6 +67,18 @@ pub fn decoded(headers: &HeaderMap, body: &Bytes, most: usize) -> Result<Bytes, 
         (_, Some(Obstacle::EndsEarly)) => Err(EncodingError::Damaged { encoding, why: "it ends too early".to_owned() }),
         (_, Some(Obstacle::TooLarge)) => Err(EncodingError::TooLarge(most)),
     }
+}
+
+/// Returns true if a content encoding names no compression. A request that names one is not read as plain text, unlike an answer:
+/// a hostile agent could send a text that the service decompresses to another one.
+fn names_no_compression(encoding: &str) -> bool {
+    const COMPRESSIONS: [&str; 9] = ["br", "compress", "dcb", "dcz", "deflate", "gzip", "x-compress", "x-gzip", "zstd"];
+    !encoding.split(", ").any(|name| COMPRESSIONS.contains(&name))
+}
+
+/// Returns true if a body is JSON in plain text. A text in another form may have an encoding, such as `base64`.
+fn is_json(body: &[u8]) -> bool {
+    is_text(body) && serde_json::from_slice::<IgnoredAny>(body).is_ok()
 }
 
 /// Returns a body without its content encoding, as far as the encoding could be undone and at most `most` bytes, and the reason
@@ -169,6 +183,16 @@ mod tests {
         assert!(matches!(decode("gzip", &gzip[..20], 100), Err(EncodingError::Damaged { .. })));
         assert_eq!(decode("zstd", TEXT, 100), Err(EncodingError::Unknown("zstd".to_owned())));
         assert_eq!(decode("gzip, br", TEXT, 100), Err(EncodingError::Unknown("gzip, br".to_owned())));
+    }
+
+    #[test]
+    fn a_label_that_names_no_compression_leaves_json_as_it_is() {
+        for label in ["none", "UTF-8", "utf-8, identity"] {
+            assert_eq!(decode(label, TEXT, 100).unwrap(), TEXT, "{label}");
+        }
+        for (label, body) in [("base64", &b"eyJtb2RlbCI6Im0ifQ=="[..]), ("none", &b"\x01{}"[..]), ("utf-8, br", TEXT)] {
+            assert!(matches!(decode(label, body, 100), Err(EncodingError::Unknown(_))), "{label}");
+        }
     }
 
     #[test]

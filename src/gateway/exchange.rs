@@ -22,7 +22,7 @@ pub struct Exchange {
     /// The API. Absent for a request of no known API.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api: Option<Api>,
-    /// The HTTP method.
+    /// The HTTP method, such as `POST`.
     pub method: String,
     /// The path, including the query. A key in the query is redacted.
     pub path: String,
@@ -40,10 +40,10 @@ pub struct Exchange {
     /// The parts of the answer in the order received: milliseconds from the start of the gateway, and bytes.
     #[serde(default)]
     pub stream: Vec<(u64, u64)>,
-    /// The tokens that the service reported.
+    /// The tokens that the service reported. Absent if it reported none, and for an answer with an error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<TokenUsage>,
-    /// The failure that ended the exchange.
+    /// The reason why the exchange failed, or why its request or answer could not be read. Absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure>,
     /// The source of the answer.
@@ -80,11 +80,11 @@ pub struct Models {
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum Source {
-    /// The model's service.
+    /// The model's service, to which requests are sent on.
     Upstream,
-    /// A recording.
+    /// A cassette: the answers of an earlier recording.
     Cassette,
-    /// A script.
+    /// A scripted model: the answers that a file describes.
     Script,
 }
 
@@ -96,7 +96,7 @@ word!(Source);
 pub struct Failure {
     /// The kind of failure.
     pub kind: FailureKind,
-    /// Details.
+    /// The text of the error: that of the service, or the gateway's reason. Absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The event with which the service ended a stream before the answer was complete.
@@ -128,9 +128,9 @@ pub enum FailureKind {
     Model,
     /// A limit of the case was exceeded before the request.
     Limit,
-    /// The request could not be read.
+    /// The request or the answer could not be read, or was too large.
     Malformed,
-    /// The content encoding of the request could not be undone.
+    /// The content encoding of the request or of the answer could not be undone.
     Encoding,
 }
 

@@ -82,9 +82,9 @@ pub struct AskedFigures {
     pub requests: u32,
     /// The number of requests answered from the cache, without cost.
     pub cached: u32,
-    /// Known tokens.
+    /// The sum of the known tokens. Absent if the tokens of no request are known.
     pub tokens: Option<u64>,
-    /// Known cost in US dollars.
+    /// The sum of the known costs in US dollars. Absent if the cost of no request is known.
     pub cost_usd: Option<f64>,
     /// The figures that are only lower bounds, because some requests did not report them.
     pub lower_bounds: Vec<AskedFigure>,
@@ -216,7 +216,7 @@ impl AskedFigures {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OneJudge {
-    /// The name of the judge.
+    /// The judge, as `anthropic:MODEL`, `openai:MODEL` or `harness:NAME`.
     pub judge: String,
     /// The model that answered, as it reported itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -241,7 +241,7 @@ pub struct CriterionFinding {
     pub criterion: String,
     /// The verdict; unknown if the judge's answer is not trusted.
     pub verdict: CriterionVerdict,
-    /// The points or the number.
+    /// The points of a criterion with `scale`, or the number of one with `number`. Absent for others, and if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<f64>,
     /// `seq` of the events that the finding is based on.
@@ -285,6 +285,6 @@ pub enum PairOutcome {
     Worse,
     /// Both are equally good.
     Tie,
-    /// Unknown.
+    /// The judge does not say which is better, its quote is not in the work, or it answers otherwise in the other order.
     Unknown,
 }

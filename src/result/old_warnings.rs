@@ -116,7 +116,6 @@ mod tests {
         for warning in [
             told("tests/x", true),
             told("the workspace could not be kept: x", false),
-            Warning::ProtectedFiles { more: 3 },
             Warning::IgnoredFiles { bytes: 6 },
             Warning::PatchMasked,
             Warning::LimitReached { key: "tool-calls".into() },
@@ -140,6 +139,7 @@ mod tests {
         for (text, warning) in [
             ("graders that need the workspace could not judge: x", Warning::NoWorkspace { why: "x".into() }),
             ("it fails without the graders that ask a model, and that stands", Warning::FailsWithoutModels),
+            ("3 more protected files were put back before grading", Warning::ProtectedFiles { more: 3 }),
         ] {
             assert_eq!(read(text.to_owned()), warning);
         }

@@ -220,8 +220,8 @@ pub enum Warning {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         fails: bool,
     },
-    /// The agent changed further protected files, which are not listed. All of them were restored before
-    /// grading.
+    /// The agent changed further protected files, which are not listed. They were restored before grading, unless a stored
+    /// trial was graded again without a workspace.
     ProtectedFiles {
         /// The number of files.
         more: u64,

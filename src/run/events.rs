@@ -58,8 +58,8 @@ pub enum StageDecision {
     Clear,
     /// The run is complete: the results are not clear, but no stage is left.
     StillNotClear,
-    /// The run is complete: no two arms have a case that can be compared, or none of the trials of an arm has a score, so
-    /// further trials show nothing.
+    /// The run is complete, because further trials show nothing: no two arms have a case that can be compared, none of the
+    /// trials of an arm has a score, or the scores are those of agents that could read files of their own case.
     NothingToCompare,
     /// Another stage follows, with this number of trials of each cell.
     GoesOn(u32),

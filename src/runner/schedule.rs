@@ -16,7 +16,7 @@ pub enum Schedule {
     Auto {
         /// Trials of each cell at the end of each stage.
         stages: &'static [u32],
-        /// Returns true if the results are clear, and `None` if there is no case to compare.
+        /// Returns true if the results are clear, and `None` if further trials show nothing.
         is_clear: fn(&RunRecord, &[TrialResult]) -> Option<bool>,
     },
 }

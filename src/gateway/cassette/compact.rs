@@ -41,13 +41,13 @@ pub enum ReferenceError {
         key: String,
         /// The number of the entry.
         entry: u64,
-        /// The number of elements.
+        /// The number of elements that the reference takes from the beginning of the list.
         count: u64,
     },
     /// The file does not exist, or cannot be read.
     #[error("the file {name} cannot be read: {why}")]
     Body {
-        /// The name of the file.
+        /// The name of the file, as `$body` gives it.
         name: String,
         /// The reason.
         why: String,

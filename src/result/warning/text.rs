@@ -190,15 +190,18 @@ impl fmt::Display for Warning {
                 let others = if *count > files.len() as u64 { " and others" } else { "" };
                 let is_in_home = |file: &String| file.starts_with("~/");
                 let is_prompt = |file: &String| file == PROMPT_OF_VARIANT;
+                let is_beside = |file: &String| file.starts_with("../");
+                let is_in_workspace = |file: &String| !is_in_home(file) && !is_beside(file) && !is_prompt(file);
                 let places = [
-                    ("the workspace", files.iter().any(|file| !is_in_home(file) && !is_prompt(file))),
+                    ("the workspace", files.iter().any(is_in_workspace)),
+                    ("the folder around the workspace", files.iter().any(is_beside)),
                     ("the agent's home", files.iter().any(is_in_home)),
                     ("the prompt", files.iter().any(is_prompt)),
                 ];
                 let places: Vec<&str> = places.into_iter().filter(|(_, has)| *has).map(|(place, _)| place).collect();
                 let (made_from, what) = match places.as_slice() {
                     [] | ["the workspace"] => ("what the workspace is made from", "a commit without them"),
-                    _ => ("what is given to the agent", "a commit, a skill or instructions without them"),
+                    _ => ("what is given to the agent", "a commit, a skill, instructions or other files without them"),
                 };
                 write!(
                     out,
@@ -252,8 +255,7 @@ impl fmt::Display for Warning {
                 write!(out, "the agent {} the protected file {path}{put_back}", change.word())
             }
             Warning::ProtectedFiles { more } => {
-                let files = plural(*more, "more protected file");
-                write!(out, "{files} {} put back before grading", were(*more))
+                write!(out, "the agent changed {}", plural(*more, "more protected file"))
             }
             Warning::ProtectMatchedNothing { globs } => write!(
                 out,

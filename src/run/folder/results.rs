@@ -16,7 +16,7 @@ use crate::run::integrity::{self, Changed};
 use crate::run::journal::{self, States, TrialState};
 use crate::run::stored_results::{Lines, StoredLine, StoredResults};
 use crate::run::{RunError, RunRecord};
-use crate::text::plural;
+use crate::text::{in_one_line, plural};
 use crate::verdict::Verdict;
 use crate::whole_file::{sync_folder, write_whole};
 
@@ -185,8 +185,6 @@ impl RunFolder {
         let mut lines = 0;
         let mut read = Lines::of(&file);
         let mut stored = Vec::with_capacity(count);
-        // Each result is a single line, so the line number of the parser is meaningless.
-        let no_result = |error: String| error.replacen(" at line 1 column ", " in column ", 1);
         for number in 1.. {
             let line = match read.next() {
                 Ok(None) => break,
@@ -201,7 +199,7 @@ impl RunFolder {
             stored.push(place);
             let result: TrialResult = match serde_json::from_str(line) {
                 Ok(result) => result,
-                Err(error) => return Ok(Stored::Changed { line: number, why: no_result(error.to_string()) }),
+                Err(error) => return Ok(Stored::Changed { line: number, why: in_one_line(&error.to_string()) }),
             };
             let next = expected.next();
             // The engine wrote this line in place of a result that no longer existed. The trials decide what counts, so it

@@ -35,7 +35,7 @@ fn last_part(glob: &str) -> &str {
     glob.get(start..).unwrap_or_default()
 }
 
-/// Returns the texts that a glob stands for when its braces are expanded. Escapes and wildcards stay.
+/// Returns the globs that a glob becomes when its braces are expanded. Escapes and wildcards stay.
 fn expanded(glob: &str) -> Vec<String> {
     alternatives(&mut glob.chars(), false)
 }
